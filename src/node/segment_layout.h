@@ -1,0 +1,129 @@
+// Layout of the node's shared memory segment: the contract between the ranks of a node and its node agent.
+//
+// The segment is one memfd. The agent (src/launch/node_agent.cpp) makes it before the first rank starts, and hands the
+// descriptor to each rank when the rank attaches, so the segment never has a name and nothing can be left behind.
+// It holds offsets and indices, never pointers. Every process that maps it was built from this header; `version`
+// is checked on attach, and tests/unit freezes sizes and offsets: change them together with kSegmentVersion.
+//
+//   SegmentHeader | RankRecord[rank_count] | Cell[cell_count] | memory pool's tables | spill pool's tables | chunks
+//
+// Fields between ranks are atomics, or are guarded by `SegmentHeader::lock` where the comment says [lock].
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace spillway::node {
+
+inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
+inline constexpr uint32_t kSegmentVersion = 1;
+inline constexpr uint32_t kNoIndex = 0xffffffffu;
+
+// A rank holds a slot in `running` only. `delegated` is a rank inside a call of the MPI library that gathers several
+// ranks: all of them are in it at once, so none of them needs a slot.
+enum class RankState : uint32_t {
+  absent,              // has not attached (has not called MPI_Init)
+  running,             // holds a slot
+  ready,               // can go on, waits for a slot
+  blocked_receive,     // waits for a message or an acknowledgement
+  blocked_collective,  // waits inside a collective operation
+  loading,             // waits for room in the budget; keeps its slot
+  delegated,           // inside a collective call of the MPI library
+  finished,            // has called MPI_Finalize
+};
+
+// What a rank adds up while it runs. Only the rank itself writes; times in nanoseconds.
+struct RankStatistics {
+  std::atomic<uint64_t> compute_ns;       // held a slot, outside of load and unload
+  std::atomic<uint64_t> wait_ns;          // blocked
+  std::atomic<uint64_t> ready_ns;         // could go on, but had no slot or no room
+  std::atomic<uint64_t> load_ns;          // reading memory back ahead of its use
+  std::atomic<uint64_t> unload_ns;        // writing memory out
+  std::atomic<uint64_t> loaded_bytes;     // of unloaded memory, brought in again
+  std::atomic<uint64_t> unloaded_bytes;   // of memory, written to the spill file
+  std::atomic<uint64_t> spilled_bytes;    // of messages, written to the spill file for want of memory
+  std::atomic<uint64_t> sent_messages;
+  std::atomic<uint64_t> sent_bytes;
+  std::atomic<uint64_t> yields;           // times the rank passed its slot on
+  std::atomic<uint64_t> unloads;          // times it was asked to make room
+};
+
+// One per local rank. Alignment keeps the doorbells of two ranks out of one cache line.
+struct alignas(128) RankRecord {
+  std::atomic<uint32_t> state;         // RankState. Set by the rank and, on a grant, by whoever gives it the slot. [lock]
+  std::atomic<int32_t> pid;            // set on attach; 0 before
+  std::atomic<uint32_t> doorbell;      // futex: incremented by whoever has news for the rank
+  std::atomic<uint32_t> granted;       // 1 when a slot was given to a ready rank [lock]
+  std::atomic<uint64_t> evict_wanted;  // bytes that the rank is asked to unload; 0 when nobody asks [lock]
+  std::atomic<uint64_t> ready_since_ns;   // when it became ready [lock]
+  std::atomic<uint64_t> blocked_since_ns; // when it last blocked [lock]
+  std::atomic<uint64_t> load_ticket;      // order of arrival among those that wait for room; 0 when it does not [lock]
+
+  // Ledger. All in bytes. [lock]
+  std::atomic<uint64_t> managed_bytes;   // allocated in storage-backed memory
+  std::atomic<uint64_t> resident_bytes;  // of those, charged to the budget
+  std::atomic<uint64_t> base_bytes;      // everything else that is resident: program, libraries, small allocations
+  std::atomic<uint32_t> pins;            // operations of the MPI library in flight on this rank's memory: no unload
+  std::atomic<int32_t> world_rank;
+
+  // Mailbox: a stack of cells that senders push to and that the owner takes whole.
+  std::atomic<uint32_t> mailbox_head;    // newest cell, or kNoIndex
+  std::atomic<uint32_t> reserved;
+  std::atomic<uint64_t> arrivals;        // cells ever pushed
+  std::atomic<uint64_t> wake_at;         // the owner sleeps until arrivals >= wake_at; 0: do not ring
+
+  RankStatistics statistics;
+  char waits_for[128];  // what the rank last blocked on, as text; written by the rank before it blocks
+};
+
+struct SegmentHeader {
+  uint32_t magic;
+  uint32_t version;
+  uint64_t segment_bytes;
+
+  // Set by the agent before any rank attaches; constant.
+  uint32_t rank_count;       // ranks of this node
+  uint32_t slot_count;
+  uint64_t budget_bytes;     // of the node: storage-backed memory + message store + base memory beyond the slack
+  uint64_t minimum_managed_bytes;  // smaller allocations stay with the C library
+  uint32_t cpu_count;        // that the job may use
+  uint32_t reserved0;
+  uint64_t ranks_offset;
+  uint64_t cells_offset;
+  uint64_t cell_count;
+  uint64_t memory_pool_offset;  // tables of the message store's memory chunks
+  uint64_t spill_pool_offset;   // tables of the message store's file chunks
+  uint64_t chunks_offset;       // the memory chunks themselves
+  uint64_t memory_chunk_count;
+  uint64_t spill_chunk_count;
+
+  // The one lock of the node: robust, shared between processes. Held for microseconds, never while sleeping.
+  pthread_mutex_t lock;
+
+  std::atomic<uint32_t> free_slots;       // [lock]
+  std::atomic<uint32_t> attached_ranks;   // [lock]
+  std::atomic<uint32_t> finished_ranks;   // [lock]
+  std::atomic<uint32_t> job_failed;       // set by the agent when the job must end
+  std::atomic<uint64_t> next_load_ticket; // [lock]
+  std::atomic<uint64_t> store_bytes;      // message store's resident chunks, charged to the budget [lock]
+  std::atomic<uint64_t> resident_bytes;   // sum over ranks of resident_bytes [lock]
+  std::atomic<uint64_t> base_bytes;       // sum over ranks of base_bytes [lock]
+  std::atomic<uint64_t> peak_bytes;       // maximum ever of what the ledger counts [lock]
+  std::atomic<uint64_t> free_cells;       // head of the free list of cells: tag << 32 | index
+  std::atomic<uint64_t> used_cells;       // cells taken so far from the never-used part
+};
+
+// One envelope, with the payload inside when it is small. Cells are passed between ranks through mailboxes.
+inline constexpr uint32_t kCellBytes = 256;
+inline constexpr uint32_t kInlineBytes = 184;
+
+// Chunks of the message store: in memory, and in the node's message spill file.
+inline constexpr uint64_t kMemoryChunkBytes = 8192;
+inline constexpr uint64_t kSpillChunkBytes = 262144;
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
+
+}  // namespace spillway::node
