@@ -71,7 +71,7 @@ struct alignas(128) RankRecord {
 
   // Mailbox: a stack of cells that senders push to and that the owner takes whole.
   std::atomic<uint32_t> mailbox_head;    // newest cell, or kNoIndex
-  std::atomic<uint32_t> reserved;
+  std::atomic<uint32_t> passed_over;     // grants that went to others while this rank was ready [lock]
   std::atomic<uint64_t> arrivals;        // cells ever pushed
   std::atomic<uint64_t> wake_at;         // the owner sleeps until arrivals >= wake_at; 0: do not ring
 
@@ -114,6 +114,8 @@ struct SegmentHeader {
   std::atomic<uint64_t> peak_bytes;       // maximum ever of what the ledger counts [lock]
   std::atomic<uint64_t> free_cells;       // head of the free list of cells: tag << 32 | index
   std::atomic<uint64_t> used_cells;       // cells taken so far from the never-used part
+  std::atomic<uint32_t> loading_ranks;    // ranks with a load ticket [lock]
+  uint32_t reserved1;
 };
 
 // One envelope, with the payload inside when it is small. Cells are passed between ranks through mailboxes.
