@@ -1,0 +1,69 @@
+// What a generated entry point does around a call that the MPI library itself carries out.
+//
+// MPI libraries wait by spinning. A rank that waits in the library with a slot in its hand would starve the rank that it
+// waits for, so every call that may wait for another rank passes through one of the three classes below: the
+// constructor gets the rank ready to wait (and may sleep), the destructor takes a slot again. Calls that wait for nobody
+// are not interposed at all. Which call is of which kind is said once, in functions/mpi_functions.csv, from which
+// functions/generate_entry_points.py writes the entry points; none of them is written by hand.
+//
+//   DelegatedCollective   all ranks of a group take part. They gather asleep and enter the library at once.
+//   DelegatedBlocking     waits for some other rank, alone. No slot during the call.
+//   DelegatedRequest      returns at once, with a request of the library's that a later wait or test completes.
+//
+// All three may be made before MPI_Init and after MPI_Finalize, where a wrong program calls them and the library is
+// to report it, and on invalid handles, for the same reason. They never throw: they stand right behind a C boundary.
+#pragma once
+
+#include <mpi.h>
+
+namespace spillway::interpose {
+
+// In MPICH every handle is an int: this type keeps a group apart from a communicator.
+struct OverGroup {
+  MPI_Group group;
+};
+
+class DelegatedCollective {
+ public:
+  // Gathers the ranks of `over` (of an intercommunicator: the local group) before the call.
+  DelegatedCollective(const char* function, MPI_Comm over);
+  // Gathers the members of `over` only: other ranks of the communicator do not make this call.
+  DelegatedCollective(const char* function, OverGroup over);
+  // The group is that of a window or a file, which Spillway does not follow: no slot during the call.
+  explicit DelegatedCollective(const char* function);
+  ~DelegatedCollective();
+  DelegatedCollective(const DelegatedCollective&) = delete;
+  DelegatedCollective& operator=(const DelegatedCollective&) = delete;
+
+  // The call returned `code`. On success *newcomm is a communicator made from `over` (MPI_COMM_NULL: made from a group),
+  // or MPI_COMM_NULL where this rank is no member.
+  void created(int code, MPI_Comm* newcomm, MPI_Comm over);
+};
+
+class DelegatedBlocking {
+ public:
+  explicit DelegatedBlocking(const char* function);
+  ~DelegatedBlocking();
+  DelegatedBlocking(const DelegatedBlocking&) = delete;
+  DelegatedBlocking& operator=(const DelegatedBlocking&) = delete;
+
+  // As above. Only MPI_Comm_join makes a communicator outside of any collective call.
+  void created(int code, MPI_Comm* newcomm, MPI_Comm over);
+};
+
+class DelegatedRequest {
+ public:
+  explicit DelegatedRequest(const char* function);
+  ~DelegatedRequest();
+  DelegatedRequest(const DelegatedRequest&) = delete;
+  DelegatedRequest& operator=(const DelegatedRequest&) = delete;
+
+  // The call returned `code`. On success *request is active: its buffers are in use until it completes.
+  void started(int code, MPI_Request* request);
+  // The call returned `code`. On success *request is persistent and inactive; MPI_Start starts it.
+  void prepared(int code, MPI_Request* request);
+  // MPI_Comm_idup and its like, called before `started`: *newcomm is valid when the request has completed, not earlier.
+  void created(int code, MPI_Comm* newcomm, MPI_Comm over);
+};
+
+}  // namespace spillway::interpose
