@@ -1,0 +1,29 @@
+# Steps of a script: one line each, their output in a log that is shown only when the step fails.
+
+step_log_folder=build/log
+
+# fail MESSAGE [REMEDY]: ends the script.
+fail() {
+  echo "dev: $1" >&2
+  [[ $# -lt 2 ]] || echo "     $2" >&2
+  exit 1
+}
+
+# step DESCRIPTION COMMAND...: prints the description and the seconds that the command took.
+step() {
+  local description=$1 log status=0 begin=$SECONDS
+  shift
+  mkdir -p "$step_log_folder"
+  log=$step_log_folder/$(tr -cs 'a-zA-Z0-9\n' '_' <<<"${description,,}" | cut -c1-60).log
+  printf '==> %s ... ' "$description"
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if ((status == 0)); then
+    echo "done ($((SECONDS - begin)) s)"
+    return 0
+  fi
+  echo "FAILED"
+  echo "--- last lines of $log"
+  tail -n 40 "$log"
+  echo "---"
+  fail "'$description' failed with status $status" "the whole log is in $log"
+}
