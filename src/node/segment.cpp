@@ -117,7 +117,7 @@ Segment Segment::attach(int descriptor, std::string& problem) {
   const SegmentHeader& header = segment.header();
   if (header.magic != kSegmentMagic || header.version != kSegmentVersion || header.segment_bytes != bytes) {
     problem = "the node's segment was made by another version of Spillway";
-    return none;
+    return Segment(-1, nullptr, 0);
   }
   return segment;
 }

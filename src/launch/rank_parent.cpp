@@ -1,0 +1,183 @@
+#include "launch/rank_parent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace spillway::launch {
+namespace {
+
+// What the launchers of the known MPI libraries tell a process about its place in MPI_COMM_WORLD.
+constexpr const char* kRankVariables[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"};
+
+constexpr int kForwardedSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH};
+
+int find_world_rank() {
+  for (const char* variable : kRankVariables)
+    if (const char* value = getenv(variable)) return atoi(value);
+  return -1;
+}
+
+sigset_t supervised_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  for (int number : kForwardedSignals) sigaddset(&set, number);
+  return set;
+}
+
+// Ours comes first, so that it sees an MPI call before any other preloaded tool does.
+void put_preload_into_environment() {
+  const char* library = getenv(node::kPreloadVariable);
+  if (library == nullptr || *library == '\0') return;
+  const char* others = getenv("LD_PRELOAD");
+  std::string preload = library;
+  if (others != nullptr && *others != '\0') preload = preload + ":" + others;
+  setenv("LD_PRELOAD", preload.c_str(), 1);
+}
+
+const char* remedy_for_exec(int error) {
+  switch (error) {
+    case ENOENT:
+      return "check the program's name and path; for a script, that the interpreter of its first line exists";
+    case EACCES:
+      return "make it executable (chmod +x), and its directories searchable";
+    case ENOEXEC:
+      return "it is neither a program for this machine nor a script with a `#!` line";
+    default:
+      return "start the program once by itself to see whether it runs on this machine";
+  }
+}
+
+}  // namespace
+
+int RankParent::run() {
+  world_rank_ = find_world_rank();
+  const sigset_t set = supervised_signals();
+  sigprocmask(SIG_BLOCK, &set, &original_signals_);
+  signals_ = Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!attach_to_agent()) return 1;
+  if (!start_program()) exit_status_ = 127;
+  supervise();
+  return exit_status_;
+}
+
+bool RankParent::attach_to_agent() {
+  const char* name = getenv(node::kSocketVariable);
+  if (name != nullptr) agent_ = connect_to(name);
+  if (!agent_) {
+    fprintf(stderr, "spillway-rank: cannot reach the node agent; start the program with `spillway run`\n");
+    return false;
+  }
+  AttachMessage hello = make_message(MessageKind::hello);
+  hello.role = static_cast<uint32_t>(node::Role::rank_parent);
+  hello.world_rank = world_rank_;
+  hello.pid = getpid();
+  return send_message(agent_.number(), hello);
+}
+
+bool RankParent::start_program() {
+  int failure_pipe[2];  // closed by a successful exec, else carries errno
+  if (pipe2(failure_pipe, O_CLOEXEC) != 0) return false;
+  const pid_t self = getpid();
+  program_ = fork();
+  if (program_ == 0) become_program(failure_pipe[1], self);
+  const int fork_error = errno;
+  close(failure_pipe[1]);
+  int error = program_ < 0 ? fork_error : 0;
+  if (program_ > 0) {
+    while (read(failure_pipe[0], &error, sizeof error) < 0 && errno == EINTR) continue;
+  }
+  close(failure_pipe[0]);
+  if (error == 0) {
+    AttachMessage started = make_message(MessageKind::started);
+    started.pid = program_;
+    send_message(agent_.number(), started);
+    return true;
+  }
+  if (program_ > 0) waitpid(program_, nullptr, 0);
+  program_ = 0;
+  AttachMessage failure = make_message(MessageKind::fatal);
+  failure.wait_status = (error == ENOENT ? 127 : 126) << 8;
+  snprintf(failure.text, sizeof failure.text, "cannot start %.200s: %s; %s", arguments_[0], strerror(error),
+           remedy_for_exec(error));
+  send_message(agent_.number(), failure);
+  return false;
+}
+
+void RankParent::become_program(int failure_pipe, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // the parent was gone before the line above
+  sigprocmask(SIG_SETMASK, &original_signals_, nullptr);
+  put_preload_into_environment();
+  execvp(arguments_[0], arguments_);
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = write(failure_pipe, &error, sizeof error);
+  _exit(127);
+}
+
+void RankParent::supervise() {
+  while (!is_released_ || program_ > 0) {
+    pollfd waits[] = {{agent_.number(), POLLIN, 0}, {signals_.number(), POLLIN, 0}};
+    if (poll(waits, 2, -1) < 0 && errno != EINTR) return;
+    if (waits[1].revents != 0) take_signal();
+    if (agent_ && waits[0].revents != 0) take_message();
+  }
+}
+
+void RankParent::take_message() {
+  AttachMessage message;
+  const Received received = receive_message(agent_.number(), message);
+  if (received == Received::nothing) return;
+  if (received == Received::closed) {
+    agent_.close();
+    is_released_ = true;
+    return kill_program();
+  }
+  switch (static_cast<MessageKind>(message.kind)) {
+    case MessageKind::kill:
+      return kill_program();
+    case MessageKind::release:
+      is_released_ = true;
+      exit_status_ = message.wait_status;
+      return;
+    case MessageKind::refused:
+      fprintf(stderr, "spillway-rank: %s\n", message.text);
+      is_released_ = true;
+      return kill_program();
+    default:
+      return;
+  }
+}
+
+void RankParent::take_signal() {
+  signalfd_siginfo signal{};
+  if (read(signals_.number(), &signal, sizeof signal) != static_cast<ssize_t>(sizeof signal)) return;
+  const int number = static_cast<int>(signal.ssi_signo);
+  if (number == SIGCHLD) return reap_program();
+  if (program_ > 0) kill(program_, number);
+}
+
+void RankParent::reap_program() {
+  int status = 0;
+  if (program_ <= 0 || waitpid(program_, &status, WNOHANG) != program_) return;
+  AttachMessage exited = make_message(MessageKind::exited);
+  exited.pid = program_;
+  exited.wait_status = status;
+  program_ = 0;
+  exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (agent_) send_message(agent_.number(), exited);
+}
+
+void RankParent::kill_program() {
+  if (program_ > 0) kill(program_, SIGKILL);
+}
+
+}  // namespace spillway::launch

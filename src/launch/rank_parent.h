@@ -1,0 +1,46 @@
+// The parent of one rank's program.
+//
+// The MPI launcher starts `spillway-rank program args` instead of the program. The parent stays behind: it passes signals on, tells
+// the node agent how the program ended, and exits only when the agent says so. The MPI launcher thus never sees a rank die: it is
+// the agent that decides what a death means, ends the other ranks and prints one message. The program dies with its parent,
+// and the parent ends the program when the agent is gone, so nothing outlives the job.
+//
+// There is one per rank, 64 or more on a node: it is linked statically, sleeps in poll, and allocates next to nothing.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "launch/attach_socket.h"
+
+namespace spillway::launch {
+
+class RankParent {
+ public:
+  // `arguments` is the program and its arguments, ended by a null pointer.
+  explicit RankParent(char** arguments) : arguments_(arguments) {}
+
+  // Runs the program to its end; returns the exit status for the MPI launcher.
+  int run();
+
+ private:
+  bool attach_to_agent();
+  bool start_program();
+  [[noreturn]] void become_program(int failure_pipe, pid_t parent);
+  void supervise();
+  void take_message();
+  void take_signal();
+  void reap_program();
+  void kill_program();
+
+  char** arguments_;
+  int world_rank_ = -1;
+  sigset_t original_signals_{};
+  Descriptor agent_;
+  Descriptor signals_;
+  pid_t program_ = 0;  // 0: not running
+  bool is_released_ = false;
+  int exit_status_ = 1;
+};
+
+}  // namespace spillway::launch

@@ -1,0 +1,58 @@
+// The node's memory budget: who has how much of it, and how room is made (SBMA 3.2, 4.5).
+//
+// What is counted, in bytes (see SegmentHeader):
+//   used = sum of resident_bytes over ranks                    storage-backed memory
+//        + max(store_bytes, store_floor)                       the message store's chunks
+//        + max(0, sum of base_bytes over ranks - base_slack)   programs, libraries, small allocations
+// and the invariant is used <= budget_bytes whenever a rank runs.
+//
+// A rank that goes on is charged for all of its memory at once, before it runs: pages come in by the kernel's fault path, which nobody
+// can stop half-way. When there is no room, the rank waits in state `loading` and asks ranks that sleep to unload: first the one that
+// blocked last (it has just finished its phase; the scheduler runs those that stay resident first, so whatever stays is used before it is evicted), and ready
+// ranks only after all blocked ones. Waiting ranks may be unloaded too, all but the one that has waited longest: it gets its room in the end, so
+// two ranks that each hold what the other needs cannot stop each other.
+#pragma once
+
+#include <cstdint>
+
+#include "node/local_rank.h"
+
+namespace spillway::node {
+
+class Ledger {
+ public:
+  explicit Ledger(LocalRank& self) : self_(self) {}
+
+  // Charges the rank for all its storage-backed memory and `extra_bytes` that it is about to allocate; asleep until there is room.
+  // ENSURES: record.resident_bytes == record.managed_bytes, both with the extra bytes. Ends the job with a message when the rank alone does not fit.
+  void make_resident(uint64_t extra_bytes);
+
+  // The same without waiting, for threads that cannot sleep on the rank's behalf: may go beyond the budget.
+  void charge(uint64_t extra_bytes);
+
+  // The rank has given up `resident_bytes` of residency; of its memory `managed_bytes` are freed for good.
+  void give_back(uint64_t resident_bytes, uint64_t managed_bytes);
+
+  // For the message store: room for `bytes` more, or false when the payload should go to storage. Never waits, never evicts.
+  bool charge_store(uint64_t bytes);
+  void give_back_store(uint64_t bytes);
+
+  // Replaces what is counted for the rank's own program, libraries and small allocations.
+  void set_base(uint64_t bytes);
+
+ private:
+  uint64_t used_bytes() const;          // [lock]
+  uint64_t base_excess_bytes() const;   // [lock]
+  uint64_t store_floor_bytes() const;
+  void add_resident(uint64_t resident, uint64_t managed);  // [lock]
+  bool try_make_resident(uint64_t extra_bytes);            // [lock]
+  void ask_for_room(uint64_t missing);                     // [lock]
+  RankRecord* best_victim();                               // [lock]
+  bool may_unload(const RankRecord& rank) const;           // [lock]
+  bool someone_can_still_make_room() const;                // [lock]
+  void fail_if_rank_cannot_fit(uint64_t extra_bytes) const;
+
+  LocalRank& self_;
+};
+
+}  // namespace spillway::node

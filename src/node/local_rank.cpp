@@ -1,0 +1,40 @@
+#include "node/local_rank.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+
+namespace spillway::node {
+
+void LocalRank::ring(RankRecord& rank) {
+  rank.doorbell.fetch_add(1);
+  base::futex_wake(rank.doorbell);
+}
+
+void LocalRank::ring_loading_ranks() const {
+  if (header().loading_ranks == 0) return;
+  for (uint32_t i = 0; i < rank_count(); ++i)
+    if (peer(i).load_ticket != 0) ring(peer(i));
+}
+
+void LocalRank::attend_and_sleep(uint32_t bell, uint64_t timeout_ns) {
+  // The agent has found the job broken and ends every process: do nothing more that could hide the first message.
+  while (header().job_failed != 0) pause();
+  if (hooks_.take_news != nullptr) hooks_.take_news();
+  if (record().evict_wanted != 0) make_room_for_others();
+  base::futex_wait(record().doorbell, bell, timeout_ns);
+}
+
+void LocalRank::make_room_for_others() {
+  const uint64_t wanted = record().evict_wanted;
+  const uint64_t begin = base::now_ns();
+  record().statistics.unloads.fetch_add(1);
+  if (hooks_.unload != nullptr) hooks_.unload(wanted);
+  record().statistics.unload_ns.fetch_add(base::now_ns() - begin);
+  NodeLock lock(header());
+  record().evict_wanted = 0;
+  ring_loading_ranks();
+}
+
+}  // namespace spillway::node

@@ -1,0 +1,53 @@
+// The calling rank's own place in the node's segment, and how ranks wake each other.
+//
+// A rank sleeps on its doorbell only inside Scheduler and Ledger. Whenever it is rung there, it attends to what others want of it
+// (take the news from its mailbox, make room) and then looks whether it can go on. So a rank that
+// sleeps is always of service, and a rank that computes is never disturbed.
+#pragma once
+
+#include <cstdint>
+
+#include "node/segment.h"
+
+namespace spillway::node {
+
+// What the layers above do for a sleeping rank. Set once, on attach; called in the sleeping thread, without a slot and without locks.
+struct RankHooks {
+  void (*take_news)() = nullptr;                         // empty the mailbox
+  uint64_t (*unload)(uint64_t wanted_bytes) = nullptr;   // returns the bytes given up, at least `wanted_bytes` where there are as many
+  uint64_t (*trim_store)(uint64_t wanted_bytes) = nullptr;  // give unused pages of the message store back
+};
+
+class LocalRank {
+ public:
+  LocalRank(Segment segment, uint32_t index) : segment_(std::move(segment)), index_(index) {}
+
+  Segment& segment() { return segment_; }
+  SegmentHeader& header() const { return segment_.header(); }
+  RankRecord& record() const { return segment_.rank(index_); }
+  RankRecord& peer(uint32_t index) const { return segment_.rank(index); }
+  uint32_t index() const { return index_; }
+  uint32_t rank_count() const { return header().rank_count; }
+  RankState state() const { return static_cast<RankState>(record().state.load()); }
+
+  void set_hooks(const RankHooks& hooks) { hooks_ = hooks; }
+  const RankHooks& hooks() const { return hooks_; }
+
+  // Wakes `rank` if it sleeps, so that it looks at its record and its mailbox.
+  static void ring(RankRecord& rank);
+
+  // Rings every rank that waits for room. Holds the node's lock: [lock].
+  void ring_loading_ranks() const;
+
+  // One turn of a sleeping loop: attends to what others want, then sleeps unless the doorbell was rung since `bell` was read.
+  void attend_and_sleep(uint32_t bell, uint64_t timeout_ns = 0);
+
+ private:
+  void make_room_for_others();
+
+  Segment segment_;
+  uint32_t index_;
+  RankHooks hooks_;
+};
+
+}  // namespace spillway::node

@@ -1,0 +1,199 @@
+#include "node/scheduler.h"
+
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/futex.h"
+#include "node/ledger.h"
+
+namespace spillway::node {
+namespace {
+
+constexpr uint64_t kSpinNs = 20000;  // about two futex switches
+
+long major_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_majflt;
+}
+
+void add(std::atomic<uint64_t>& counter, uint64_t value) { counter.store(counter.load() + value); }
+
+double priority_of(const RankRecord& rank, uint32_t rank_count) {
+  const uint64_t managed = rank.managed_bytes;
+  const double resident = managed == 0 ? 1.0 : static_cast<double>(rank.resident_bytes) / static_cast<double>(managed);
+  return rank.passed_over > rank_count ? 2.0 + rank.passed_over : resident;
+}
+
+// [lock]
+RankRecord* best_ready_rank(Segment& segment) {
+  RankRecord* best = nullptr;
+  const uint32_t count = segment.header().rank_count;
+  for (uint32_t i = 0; i < count; ++i) {
+    RankRecord& rank = segment.rank(i);
+    if (static_cast<RankState>(rank.state.load()) != RankState::ready) continue;
+    if (best == nullptr || priority_of(rank, count) > priority_of(*best, count)) best = &rank;
+  }
+  return best;
+}
+
+// [lock]
+void grant_free_slots(Segment& segment, const RankRecord* caller) {
+  SegmentHeader& header = segment.header();
+  while (header.free_slots > 0) {
+    RankRecord* best = best_ready_rank(segment);
+    if (best == nullptr) return;
+    for (uint32_t i = 0; i < header.rank_count; ++i)
+      if (static_cast<RankState>(segment.rank(i).state.load()) == RankState::ready) ++segment.rank(i).passed_over;
+    --header.free_slots;
+    best->passed_over = 0;
+    best->state = static_cast<uint32_t>(RankState::running);
+    best->granted = 1;
+    if (best != caller) LocalRank::ring(*best);
+  }
+}
+
+}  // namespace
+
+void retire_rank(Segment& segment, uint32_t index) {
+  NodeLock lock(segment.header());
+  SegmentHeader& header = segment.header();
+  RankRecord& rank = segment.rank(index);
+  const auto state = static_cast<RankState>(rank.state.load());
+  if (state == RankState::finished) return;
+  if (state == RankState::running || state == RankState::loading) ++header.free_slots;
+  if (rank.load_ticket != 0) --header.loading_ranks;
+  rank.load_ticket = 0;
+  rank.evict_wanted = 0;
+  header.resident_bytes -= rank.resident_bytes;
+  header.base_bytes -= rank.base_bytes;
+  rank.resident_bytes = rank.managed_bytes = rank.base_bytes = 0;
+  rank.state = static_cast<uint32_t>(RankState::finished);
+  ++header.finished_ranks;
+  grant_free_slots(segment, nullptr);
+  for (uint32_t i = 0; i < header.rank_count; ++i)
+    if (segment.rank(i).load_ticket != 0) LocalRank::ring(segment.rank(i));
+}
+
+void Scheduler::start_running() {
+  running_since_ns_ = base::now_ns();
+  running_cpu_ns_ = base::thread_cpu_ns();
+  running_faults_ = major_faults();
+}
+
+// While a rank holds a slot its thread either computes or waits for a page of unloaded memory: the difference of elapsed and processor time, in
+// intervals with major faults, is what loading costs.
+void Scheduler::account_running_time() {
+  const uint64_t elapsed = base::now_ns() - running_since_ns_;
+  const uint64_t cpu = base::thread_cpu_ns() - running_cpu_ns_;
+  const uint64_t load = major_faults() > running_faults_ && elapsed > cpu ? elapsed - cpu : 0;
+  add(self_.record().statistics.load_ns, load);
+  add(self_.record().statistics.compute_ns, elapsed - load);
+  start_running();
+}
+
+void Scheduler::take_slot_or_get_in_line() {
+  NodeLock lock(self_.header());
+  RankRecord& me = self_.record();
+  me.granted = 0;
+  me.ready_since_ns = base::now_ns();
+  me.state = static_cast<uint32_t>(RankState::ready);
+  grant_free_slots(self_.segment(), &me);
+}
+
+void Scheduler::acquire_slot() {
+  RankRecord& me = self_.record();
+  const uint64_t begin = base::now_ns();
+  take_slot_or_get_in_line();
+  while (me.granted == 0) {
+    const uint32_t bell = me.doorbell;
+    if (me.granted != 0) break;
+    self_.attend_and_sleep(bell);
+  }
+  {
+    NodeLock lock(self_.header());
+    me.granted = 0;
+    if (me.evict_wanted != 0) {  // too late: it runs now; who asked must look elsewhere
+      me.evict_wanted = 0;
+      self_.ring_loading_ranks();
+    }
+  }
+  ledger_.make_resident(0);
+  add(me.statistics.ready_ns, base::now_ns() - begin);
+  start_running();
+}
+
+void Scheduler::release_slot(RankState state) {
+  account_running_time();
+  NodeLock lock(self_.header());
+  RankRecord& me = self_.record();
+  SPILLWAY_CHECK(self_.state() == RankState::running);
+  me.state = static_cast<uint32_t>(state);
+  me.blocked_since_ns = base::now_ns();
+  me.statistics.yields.store(me.statistics.yields + 1);
+  ++self_.header().free_slots;
+  grant_free_slots(self_.segment(), &me);
+  self_.ring_loading_ranks();  // there is one more rank that can be unloaded
+}
+
+bool Scheduler::met_soon(const Condition& condition) {
+  if (self_.hooks().take_news != nullptr) self_.hooks().take_news();
+  if (condition.is_met()) return true;
+  if (self_.header().cpu_count < self_.rank_count()) return false;
+  const uint64_t limit = base::now_ns() + kSpinNs;
+  const uint64_t seen = self_.record().arrivals;
+  while (base::now_ns() < limit) {
+    if (self_.record().arrivals == seen) {
+      __builtin_ia32_pause();
+      continue;
+    }
+    if (self_.hooks().take_news != nullptr) self_.hooks().take_news();
+    return condition.is_met();
+  }
+  return false;
+}
+
+void Scheduler::block_until(RankState state, const Condition& condition) {
+  if (met_soon(condition)) return;
+  const uint64_t begin = base::now_ns();
+  release_slot(state);
+  sleep_until(condition);
+  add(self_.record().statistics.wait_ns, base::now_ns() - begin);
+  acquire_slot();
+}
+
+void Scheduler::sleep_until(const Condition& condition) {
+  RankRecord& me = self_.record();
+  for (;;) {
+    const uint32_t bell = me.doorbell;
+    if (self_.hooks().take_news != nullptr) self_.hooks().take_news();
+    if (condition.is_met()) break;
+    // Dekker with Mailbox::push: it counts the arrival and then reads wake_at; this stores wake_at and then reads the count.
+    me.wake_at = taken_ + condition.needed(condition.needed_argument);
+    if (me.arrivals >= me.wake_at) continue;
+    self_.attend_and_sleep(bell);
+  }
+  me.wake_at = 0;
+}
+
+bool Scheduler::yield(uint64_t pause_ns) {
+  RankRecord& me = self_.record();
+  bool someone_ready = false;
+  for (uint32_t i = 0; i < self_.rank_count() && !someone_ready; ++i)
+    someone_ready = static_cast<RankState>(self_.peer(i).state.load()) == RankState::ready;
+  const bool someone_loads = self_.header().loading_ranks != 0;
+  if (!someone_ready && !someone_loads && pause_ns == 0) return false;
+  const uint64_t yields_before = me.statistics.yields;
+  release_slot(RankState::blocked_receive);
+  if (pause_ns != 0 || someone_loads) {
+    const uint32_t bell = me.doorbell;
+    me.wake_at = taken_ + 1;
+    if (me.arrivals < me.wake_at) self_.attend_and_sleep(bell, pause_ns != 0 ? pause_ns : 1000000);
+    me.wake_at = 0;
+  }
+  acquire_slot();
+  return me.statistics.yields != yields_before && someone_ready;
+}
+
+}  // namespace spillway::node
