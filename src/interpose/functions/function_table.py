@@ -1,0 +1,113 @@
+"""The table of all MPI functions, mpi_functions.csv, as objects.
+
+Columns of the table:
+  name        MPI_Send; a large-count form is a row of its own, MPI_Send_c
+  kind        who carries the call out, and whether it may wait:
+                ours        Spillway, in handwritten code
+                collective  the library, all ranks of a group together
+                request     the library, later: the call returns one of its requests
+                blocking    the library, and it may wait for another rank, or is what programs poll with
+                local       the library, and it waits for nobody: not interposed
+  tags        over=<parameter>     the communicator, group, window or file whose ranks make the call
+              creates=<parameter>  where a new communicator comes out
+              persistent           the request is inactive until MPI_Start
+  since       version of the standard that brought the function; `openmpi` for one that only Open MPI has
+  removed     version that removed it, where libraries still carry it
+  chapter     of the standard
+  returns, parameters   as the standard declares them in C
+"""
+
+import csv
+import os
+import sys
+from dataclasses import dataclass
+from typing import Dict, List, Optional
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from mpi_header import Prototype, parameter_name, parameter_type, split_parameters  # noqa: E402
+
+TABLE_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_functions.csv")
+KINDS = ("ours", "collective", "request", "blocking", "local")
+DELEGATED_KINDS = ("collective", "request", "blocking")
+_TAGS = ("over", "creates", "persistent")
+_OVER_TYPES = ("MPI_Comm", "MPI_Comm *", "MPI_Group", "MPI_Win", "MPI_Win *", "MPI_File", "MPI_File *")
+
+
+class TableError(ValueError):
+    """A row that contradicts itself."""
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str
+    kind: str
+    over: Optional[str]
+    creates: Optional[str]
+    is_persistent: bool
+    since: str
+    removed: Optional[str]
+    chapter: str
+    returns: str
+    parameters: List[str]
+
+    @property
+    def is_large_count(self) -> bool:
+        return self.name.endswith("_c")
+
+    @property
+    def parameter_names(self) -> List[str]:
+        return [parameter_name(parameter) for parameter in self.parameters]
+
+    @property
+    def prototype(self) -> Prototype:
+        return Prototype(self.returns, [parameter_type(parameter) for parameter in self.parameters])
+
+    def type_of(self, name: str) -> Optional[str]:
+        types = dict(zip(self.parameter_names, self.prototype.parameters))
+        return types.get(name)
+
+
+def _check(function: Function) -> None:
+    def require(holds: bool, complaint: str) -> None:
+        if not holds:
+            raise TableError(f"{function.name}: {complaint}")
+
+    require(function.kind in KINDS, f"unknown kind {function.kind!r}")
+    if function.over:
+        require(function.type_of(function.over) in _OVER_TYPES, f"no group of ranks in parameter {function.over!r}")
+        require(function.kind in DELEGATED_KINDS, "only a delegated function has the tag `over`")
+    if function.creates:
+        require(function.type_of(function.creates) == "MPI_Comm *", f"{function.creates!r} returns no communicator")
+        require(function.kind in DELEGATED_KINDS, "only a delegated function has the tag `creates`")
+    if function.kind == "collective":
+        require(function.over is not None, "a collective function needs the tag `over`")
+    if function.kind == "request":
+        require(function.type_of("request") == "MPI_Request *", "returns no request")
+    if function.kind in DELEGATED_KINDS:
+        require(function.returns == "int", "a delegated function returns an error code")
+    require(not function.is_persistent or function.kind == "request", "only a request is persistent")
+
+
+def _function(row: Dict[str, str]) -> Function:
+    tags = dict(tag.partition("=")[::2] for tag in row["tags"].split())
+    unknown = set(tags) - set(_TAGS)
+    if unknown:
+        raise TableError(f"{row['name']}: unknown tags {sorted(unknown)}")
+    function = Function(name=row["name"], kind=row["kind"], over=tags.get("over"), creates=tags.get("creates"),
+                        is_persistent="persistent" in tags, since=row["since"], removed=row["removed"] or None,
+                        chapter=row["chapter"], returns=row["returns"],
+                        parameters=split_parameters(row["parameters"]))
+    _check(function)
+    return function
+
+
+def read_table(path: str = TABLE_PATH) -> Dict[str, Function]:
+    """The functions by name, in the order of the table."""
+    table: Dict[str, Function] = {}
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            function = _function(row)
+            if function.name in table:
+                raise TableError(f"{function.name}: two rows")
+            table[function.name] = function
+    return table
