@@ -1,0 +1,93 @@
+# The private environment of a machine on which packages may not be installed: a Python environment in build/env with
+# PyPI's MPICH, build tools and test tools. A compiler, Python or GoogleTest that the machine lacks come from its
+# distribution's packages, unpacked into build/env/root.
+
+source scripts/private_packages.sh
+
+# Changes when the recipe does, and then the environment is made anew.
+recipe() { cat scripts/private_*.sh scripts/private_requirements.txt | sha256sum; }
+
+set_up_private_environment() {
+  local ready=$environment_folder/ready
+  if [[ $(cat "$ready" 2>/dev/null) != "$(recipe)" ]]; then
+    echo "==> Packages cannot be installed here without root: making a private environment in build/env"
+    rm -rf "$environment_folder"
+    mkdir -p "$environment_folder/bin"
+    unpack_missing_packages
+    make_python_environment
+    recipe >"$ready"
+  fi
+  use_private_environment
+}
+
+use_private_environment() {
+  local tool
+  export PATH=$environment_folder/bin:$PATH
+  python=$environment_folder/bin/python3
+  cmake_settings+=("-DSPILLWAY_MPICC_mpich=$environment_folder/bin/mpicc")
+  if [[ -x $environment_folder/bin/g++ ]]; then
+    cmake_settings+=("-DCMAKE_CXX_COMPILER=$environment_folder/bin/g++" "-DCMAKE_C_COMPILER=$environment_folder/bin/gcc")
+    cmake_settings+=(-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON)
+  fi
+}
+
+unpack_missing_packages() {
+  local -a packages=()
+  compiler_suffices || packages+=(g++)
+  python_suffices || packages+=(python3)
+  # The sources: a compiler from build/env/root cannot use a library that is installed outside it.
+  [[ -d /usr/src/googletest && ${#packages[@]} == 0 ]] || packages+=(googletest)
+  ((${#packages[@]} == 0)) || private_packages "${packages[@]}"
+  [[ ! -e $private_root/usr/bin/g++ ]] || { wrap_compiler g++ && wrap_compiler gcc; }
+}
+
+compiler_suffices() {
+  local probe
+  probe=$(mktemp -d)
+  echo '#include <concepts>
+#include <span>
+#include <thread>
+int main() { std::jthread thread([] {}); }' >"$probe/probe.cpp"
+  local status=0
+  g++ -std=c++20 -pthread "$probe/probe.cpp" -o "$probe/probe" 2>/dev/null && gcc --version >/dev/null || status=1
+  rm -rf "$probe"
+  return $status
+}
+
+python_suffices() {
+  python3 -c 'import ctypes, ssl, sys, venv; sys.exit(sys.version_info < (3, 9))' 2>/dev/null
+}
+
+# An unpacked compiler finds its own parts; headers and libraries it must be told of, and its tools' libraries too.
+wrap_compiler() {
+  cat >"$environment_folder/bin/$1" <<WRAPPER
+#!/bin/sh
+export LD_LIBRARY_PATH="$private_root/usr/lib/$(machine_triplet)\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
+export PATH="$private_root/usr/bin:\$PATH"
+exec "$private_root/usr/bin/$1" --sysroot="$private_root" "\$@"
+WRAPPER
+  chmod +x "$environment_folder/bin/$1"
+}
+
+make_python_environment() {
+  local base=python3
+  if [[ -x $private_root/usr/bin/python3 ]]; then
+    base=$private_root/usr/bin/python3
+    # For the modules of the unpacked Python whose libraries the machine lacks, ssl among them.
+    export LD_LIBRARY_PATH=$private_root/usr/lib/$(machine_triplet)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  fi
+  step "Making a Python environment" make_venv "$base"
+  step "Installing from PyPI: $(grep -oE '^[a-z]+' scripts/private_requirements.txt | xargs)" \
+    "$environment_folder/bin/python3" -m pip install --disable-pip-version-check --requirement scripts/private_requirements.txt
+  # The wheel names the library by a linker script that only its own compiler wrapper can resolve.
+  ln -sf libmpi.so.12 "$environment_folder/lib/libmpi.so"
+}
+
+# Debian splits pip (ensurepip) from Python; where it is missing, pip comes from the package index.
+make_venv() {
+  if "$1" -c 'import ensurepip' 2>/dev/null && "$1" -m venv "$environment_folder"; then
+    return 0
+  fi
+  "$1" -m venv --without-pip "$environment_folder"
+  "$environment_folder/bin/python3" scripts/bootstrap_pip.py
+}
