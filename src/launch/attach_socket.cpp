@@ -115,9 +115,9 @@ Received receive_message(int socket, AttachMessage& message) {
     received = recv(socket, &message, sizeof message, MSG_DONTWAIT);
   } while (received < 0 && errno == EINTR);
   if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Received::nothing;
-  if (received != static_cast<ssize_t>(sizeof message) || message.magic != node::kAttachMagic ||
-      message.version != node::kAttachVersion)
-    return Received::closed;
+  if (received < static_cast<ssize_t>(2 * sizeof(uint32_t)) || message.magic != node::kAttachMagic) return Received::closed;
+  if (message.version != node::kAttachVersion) return Received::foreign;
+  if (received != static_cast<ssize_t>(sizeof message)) return Received::closed;
   message.text[sizeof message.text - 1] = '\0';
   return Received::message;
 }

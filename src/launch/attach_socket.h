@@ -35,8 +35,9 @@ AttachMessage make_message(MessageKind kind, const std::string& text = "");
 // False when the other side is gone.
 bool send_message(int socket, const AttachMessage& message, std::span<const int> descriptors = {});
 
-enum class Received { message, nothing, closed };
-// Never waits. A message of a foreign magic, version or size counts as `closed`.
+// `foreign` is a message of another version of the protocol; anything else that is not ours counts as `closed`.
+enum class Received { message, nothing, closed, foreign };
+// Never waits.
 Received receive_message(int socket, AttachMessage& message);
 
 }  // namespace spillway::launch

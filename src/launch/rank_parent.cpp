@@ -136,7 +136,7 @@ void RankParent::take_message() {
   AttachMessage message;
   const Received received = receive_message(agent_.number(), message);
   if (received == Received::nothing) return;
-  if (received == Received::closed) {
+  if (received != Received::message) {
     agent_.close();
     is_released_ = true;
     return kill_program();

@@ -1,0 +1,140 @@
+#include "launch/failure.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cstring>
+
+namespace spillway::launch {
+namespace {
+
+struct Advice {
+  int signal_number;
+  const char* cause;
+  const char* remedy;
+};
+
+constexpr Advice kAdvice[] = {
+    {SIGKILL, "something outside the program ended it: often the kernel, for want of memory",
+     "look for an out-of-memory kill (dmesg, or memory.events of the cgroup); if so, run with a smaller --memory"},
+    {SIGSEGV, "the program used memory that is not its own",
+     "find the place with a debugger (ulimit -c unlimited, then gdb on the core) or -fsanitize=address on few ranks"},
+    {SIGBUS, "the program used a mapped file beyond its end, or storage behind its memory failed",
+     "check that the spill directory's disk is neither full nor failing, and that no input file was cut short"},
+    {SIGABRT, "the program gave up: a failed assertion, an uncaught exception or a damaged heap",
+     "read what the program wrote above"},
+    {SIGFPE, "the program divided by zero, or another trapped arithmetic error", "find the place with a debugger"},
+    {SIGILL, "the program met an instruction that this processor does not have",
+     "compile it for this processor (without -march=native of another machine)"},
+    {SIGXCPU, "the limit on processor time was reached", "raise it (ulimit -t)"},
+    {SIGTERM, "somebody asked it to end", "if a batch system did, ask that for more time or memory"},
+};
+
+void advise(Failure& failure, int signal_number) {
+  failure.cause = "the signal was sent by the program itself, by a user or by the system";
+  failure.remedy = "find out who sends it; start the program alone to see whether it comes again";
+  for (const Advice& advice : kAdvice)
+    if (advice.signal_number == signal_number) {
+      failure.cause = advice.cause;
+      failure.remedy = advice.remedy;
+    }
+}
+
+}  // namespace
+
+std::string signal_text(int number) {
+  const char* name = strsignal(number);
+  return "signal " + std::to_string(number) + " (" + (name != nullptr ? name : "unknown") + ")";
+}
+
+Failure failure_of_exit(int wait_status, bool is_finalized) {
+  Failure failure;
+  const std::string when = is_finalized ? " after MPI_Finalize" : "";
+  if (WIFSIGNALED(wait_status)) {
+    failure.what = "was killed by " + signal_text(WTERMSIG(wait_status)) + when;
+    failure.exit_status = 128 + WTERMSIG(wait_status);
+    advise(failure, WTERMSIG(wait_status));
+    return failure;
+  }
+  failure.exit_status = WEXITSTATUS(wait_status);
+  failure.what = "exited with status " + std::to_string(failure.exit_status) + when;
+  failure.cause = is_finalized ? "the program reports an error by its exit status"
+                               : "the program gave up before MPI_Finalize, while other ranks may wait for it";
+  failure.remedy = "read what the program wrote above";
+  return failure;
+}
+
+Failure failure_of_missing_init() {
+  Failure failure;
+  failure.what = "exited without calling MPI_Init, which other ranks have called";
+  failure.cause = "those ranks would wait for it for ever";
+  failure.remedy = "let every rank call MPI_Init, or none";
+  return failure;
+}
+
+Failure failure_of_missing_finalize() {
+  Failure failure;
+  failure.what = "exited without calling MPI_Finalize";
+  failure.cause = "other ranks may wait for it for ever; status 0 would hide an incomplete result";
+  failure.remedy = "call MPI_Finalize before the program ends, or MPI_Abort to end all ranks at once";
+  return failure;
+}
+
+Failure failure_of_fatal(const std::string& text, int wait_status) {
+  Failure failure;
+  failure.what = text;
+  if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) != 0) failure.exit_status = WEXITSTATUS(wait_status);
+  return failure;
+}
+
+Failure failure_of_lost_library() {
+  Failure failure = failure_of_missing_finalize();
+  failure.what = "left MPI without calling MPI_Finalize";
+  failure.cause = "its process ended or replaced itself by another program (exec), while other ranks may wait for it";
+  return failure;
+}
+
+Failure failure_of_lost_parent() {
+  Failure failure;
+  failure.what = "lost its parent process, spillway-rank";
+  failure.cause = "somebody killed it (a rank does not outlive its parent), or the MPI launcher ended the rank";
+  failure.remedy = "send signals to `spillway`, which passes them on to every rank";
+  return failure;
+}
+
+Failure failure_of_mpi_launcher(const std::string& name, int wait_status, bool any_rank_started) {
+  Failure failure;
+  failure.what = "the MPI launcher " + name;
+  if (WIFSIGNALED(wait_status)) {
+    failure.what += " was killed by " + signal_text(WTERMSIG(wait_status));
+    failure.exit_status = 128 + WTERMSIG(wait_status);
+  } else {
+    failure.what += " ended early with status " + std::to_string(WEXITSTATUS(wait_status));
+    if (WEXITSTATUS(wait_status) != 0) failure.exit_status = WEXITSTATUS(wait_status);
+  }
+  failure.cause = any_rank_started ? "it ended before the ranks did" : "it could not start the ranks";
+  failure.remedy = "read what it wrote above; `spillway run --dry-run` shows the command, to be tried by hand";
+  return failure;
+}
+
+Failure failure_of_interrupt(int signal_number) {
+  Failure failure;
+  failure.what = "the job was ended by " + signal_text(signal_number);
+  failure.exit_status = 128 + signal_number;
+  return failure;
+}
+
+std::string describe(const Failure& failure, const std::string& host) {
+  std::string text = "spillway: ";
+  if (failure.world_rank >= 0) {
+    text += "rank " + std::to_string(failure.world_rank) + " on host " + host;
+    if (failure.pid > 0) text += " (process " + std::to_string(failure.pid) + ")";
+    text += " ";
+  }
+  text += failure.what + "\n";
+  if (!failure.cause.empty()) text += "  Cause:  " + failure.cause + ".\n";
+  if (!failure.remedy.empty()) text += "  Remedy: " + failure.remedy + ".\n";
+  return text;
+}
+
+}  // namespace spillway::launch

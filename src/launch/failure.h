@@ -1,0 +1,38 @@
+// Why a job ends early, and the one message that says so.
+#pragma once
+
+#include <string>
+
+namespace spillway::launch {
+
+struct Failure {
+  int world_rank = -1;  // -1: not the doing of one rank
+  int pid = 0;
+  std::string what;     // continues "rank 3 on host vm (process 4711) ..."
+  std::string cause;
+  std::string remedy;
+  int exit_status = 1;
+};
+
+// Of a program that ended with `wait_status` before it called MPI_Finalize, or (`is_finalized`) after.
+Failure failure_of_exit(int wait_status, bool is_finalized);
+
+// Of a rank whose program ended well while others wait for it in MPI.
+Failure failure_of_missing_init();
+Failure failure_of_missing_finalize();
+
+// Of a rank that gave up with a message of its own.
+Failure failure_of_fatal(const std::string& text, int wait_status);
+
+Failure failure_of_lost_library();
+Failure failure_of_lost_parent();
+Failure failure_of_mpi_launcher(const std::string& name, int wait_status, bool any_rank_started);
+Failure failure_of_interrupt(int signal_number);
+
+// All lines of the message, each ended.
+std::string describe(const Failure& failure, const std::string& host);
+
+// "signal 9 (Killed)"
+std::string signal_text(int number);
+
+}  // namespace spillway::launch

@@ -1,0 +1,37 @@
+// The MPI library's own launcher (mpiexec), as a child of the node agent.
+//
+// It runs in a session of its own, so that a terminal's signals reach only the front end, which decides who gets them; reading from the
+// terminal still works there. It dies with the agent. The agent is the reaper of orphans: whatever the launcher leaves behind becomes a
+// child of the agent, and `end_descendants` ends it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "launch/node_options.h"
+
+namespace spillway::launch {
+
+class MpiLauncher {
+ public:
+  // Starts `options.command`. Throws std::system_error when there is no such program.
+  void start(const NodeOptions& options, const std::string& socket_name);
+
+  // Reaps whoever has ended. True once the launcher itself has.
+  bool reap();
+
+  bool has_ended() const { return has_ended_; }
+  int wait_status() const { return wait_status_; }
+  void kill_all() const;
+
+  // Kills and reaps until the agent has no descendant left.
+  static void end_descendants();
+
+ private:
+  pid_t process_ = 0;
+  bool has_ended_ = false;
+  int wait_status_ = 0;
+};
+
+}  // namespace spillway::launch

@@ -1,0 +1,83 @@
+#include "launch/node_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+
+#include <cstdlib>
+#include <limits>
+
+namespace spillway::launch {
+namespace {
+
+enum Option { kRanks = 1, kSlots, kMemory, kSpillDir, kPreload, kMinimumManaged, kCpus, kReportFd, kDetectDeadlock };
+
+constexpr option kOptions[] = {
+    {"ranks", required_argument, nullptr, kRanks},
+    {"slots", required_argument, nullptr, kSlots},
+    {"memory", required_argument, nullptr, kMemory},
+    {"spill-dir", required_argument, nullptr, kSpillDir},
+    {"preload", required_argument, nullptr, kPreload},
+    {"minimum-managed", required_argument, nullptr, kMinimumManaged},
+    {"cpus", required_argument, nullptr, kCpus},
+    {"report-fd", required_argument, nullptr, kReportFd},
+    {"detect-deadlock", no_argument, nullptr, kDetectDeadlock},
+    {nullptr, 0, nullptr, 0},
+};
+
+template <typename Number>
+bool parse_number(const char* text, Number& value) {
+  char* end = nullptr;
+  errno = 0;
+  const unsigned long long parsed = strtoull(text, &end, 10);
+  if (errno != 0 || end == text || *end != '\0' || *text == '-' ||
+      parsed > static_cast<unsigned long long>(std::numeric_limits<Number>::max()))
+    return false;
+  value = static_cast<Number>(parsed);
+  return true;
+}
+
+bool take_option(int option, const char* value, NodeOptions& options) {
+  switch (option) {
+    case kRanks:
+      return parse_number(value, options.rank_count);
+    case kSlots:
+      return parse_number(value, options.slot_count);
+    case kMemory:
+      return parse_number(value, options.budget_bytes);
+    case kMinimumManaged:
+      return parse_number(value, options.minimum_managed_bytes);
+    case kCpus:
+      return parse_number(value, options.cpu_count);
+    case kReportFd:
+      return parse_number(value, options.report_descriptor);
+    case kSpillDir:
+      options.spill_directory = value;
+      return true;
+    case kPreload:
+      options.preload = value;
+      return true;
+    case kDetectDeadlock:
+      options.detects_deadlock = true;
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string parse_node_options(int argc, char** argv, NodeOptions& options) {
+  optind = 1;
+  opterr = 0;
+  for (int option; (option = getopt_long(argc, argv, "+", kOptions, nullptr)) != -1;)
+    if (!take_option(option, optarg, options)) return std::string("cannot understand the option before ") +
+        (optind < argc ? argv[optind] : "the end of the command line");
+  options.command.assign(argv + optind, argv + argc);
+  options.command.push_back(nullptr);
+  if (options.command.size() < 2) return "no command to start the ranks with";
+  if (options.rank_count == 0 || options.slot_count == 0) return "--ranks and --slots must be at least 1";
+  if (options.spill_directory.empty()) return "--spill-dir is missing";
+  return "";
+}
+
+}  // namespace spillway::launch

@@ -1,0 +1,26 @@
+// What the front end tells the node agent on its command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spillway::launch {
+
+struct NodeOptions {
+  uint32_t rank_count = 0;
+  uint32_t slot_count = 0;
+  uint64_t budget_bytes = 0;
+  uint64_t minimum_managed_bytes = 1 << 20;
+  uint32_t cpu_count = 1;
+  std::string spill_directory;
+  std::string preload;  // absolute path of the preloaded library
+  int report_descriptor = -1;
+  bool detects_deadlock = false;
+  std::vector<char*> command;  // MPI launcher and its arguments, ended by a null pointer
+};
+
+// Returns an empty text, or what is wrong with the command line.
+[[nodiscard]] std::string parse_node_options(int argc, char** argv, NodeOptions& options);
+
+}  // namespace spillway::launch

@@ -1,0 +1,72 @@
+#include "launch/report.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+namespace spillway::launch {
+namespace {
+
+constexpr const char* kStateNames[] = {"absent",  "running",   "ready",   "blocked_receive", "blocked_collective",
+                                       "loading", "delegated", "finished"};
+
+const char* state_name(uint32_t state) { return state < std::size(kStateNames) ? kStateNames[state] : "unknown"; }
+
+void add(std::string& lines, const char* key, const std::string& value) { lines += std::string(key) + " " + value + "\n"; }
+void add(std::string& lines, const char* key, uint64_t value) { add(lines, key, std::to_string(value)); }
+
+void add_field(std::string& line, const char* key, uint64_t value) {
+  line += std::string(" ") + key + "=" + std::to_string(value);
+}
+
+std::string rank_line(uint32_t index, const node::RankRecord& record) {
+  const node::RankStatistics& statistics = record.statistics;
+  const int world_rank = record.world_rank;
+  std::string line = "rank " + std::to_string(world_rank >= 0 ? world_rank : static_cast<int>(index));
+  line += std::string(" state=") + state_name(record.state);
+  add_field(line, "pid", static_cast<uint64_t>(record.pid.load()));
+  add_field(line, "compute_ns", statistics.compute_ns);
+  add_field(line, "wait_ns", statistics.wait_ns);
+  add_field(line, "ready_ns", statistics.ready_ns);
+  add_field(line, "load_ns", statistics.load_ns);
+  add_field(line, "unload_ns", statistics.unload_ns);
+  add_field(line, "loaded_bytes", statistics.loaded_bytes);
+  add_field(line, "unloaded_bytes", statistics.unloaded_bytes);
+  add_field(line, "spilled_bytes", statistics.spilled_bytes);
+  add_field(line, "sent_messages", statistics.sent_messages);
+  add_field(line, "sent_bytes", statistics.sent_bytes);
+  add_field(line, "yields", statistics.yields);
+  add_field(line, "unloads", statistics.unloads);
+  add_field(line, "managed_bytes", record.managed_bytes);
+  return line + "\n";
+}
+
+void write_fully(int descriptor, const std::string& text) {
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t written = write(descriptor, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // the front end is gone: nobody wants the report
+    done += static_cast<size_t>(written);
+  }
+}
+
+}  // namespace
+
+void write_report(int descriptor, const node::Segment& segment, const JobOutcome& outcome) {
+  const node::SegmentHeader& header = segment.header();
+  std::string lines;
+  add(lines, "host", outcome.host);
+  add(lines, "exit_status", static_cast<uint64_t>(outcome.exit_status));
+  if (!outcome.failure.empty()) add(lines, "failure", outcome.failure);
+  add(lines, "wall_ns", outcome.wall_ns);
+  add(lines, "rank_count", header.rank_count);
+  add(lines, "slot_count", header.slot_count);
+  add(lines, "cpu_count", header.cpu_count);
+  add(lines, "budget_bytes", header.budget_bytes);
+  add(lines, "peak_bytes", header.peak_bytes);
+  add(lines, "attached_ranks", header.attached_ranks);
+  add(lines, "finished_ranks", header.finished_ranks);
+  for (uint32_t i = 0; i < header.rank_count; ++i) lines += rank_line(i, segment.rank(i));
+  write_fully(descriptor, lines);
+}
+
+}  // namespace spillway::launch

@@ -1,0 +1,24 @@
+// The statistics of a finished job, as lines for the front end, which makes the summary from them:
+//
+//   key value
+//   rank <world rank> key=value key=value ...
+//
+// Written after a failure too. Values are numbers, or text without newline.
+#pragma once
+
+#include <string>
+
+#include "node/segment.h"
+
+namespace spillway::launch {
+
+struct JobOutcome {
+  std::string host;
+  std::string failure;  // first line of the message; empty after a success
+  int exit_status = 0;
+  uint64_t wall_ns = 0;
+};
+
+void write_report(int descriptor, const node::Segment& segment, const JobOutcome& outcome);
+
+}  // namespace spillway::launch

@@ -1,0 +1,242 @@
+#include "memory/arena.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "memory/page_map.h"
+
+namespace spillway::memory {
+namespace {
+
+constexpr uint64_t kGranuleBytes = 64 << 10;
+constexpr uint64_t kHugePageBytes = 2 << 20;
+constexpr uint64_t kLargestArenaBytes = 4ull << 40;   // below the 16 TiB of an ext4 file
+constexpr uint64_t kSmallestArenaBytes = 1ull << 36;
+constexpr uint32_t kMaximumRegions = 60000;  // the kernel allows 65,530 mappings
+
+// Dirty pages closer than this are written in one piece with what lies between: below it a device does worse with two requests than with the longer one.
+constexpr uint64_t kGapBytes = 64 << 10;
+constexpr uint64_t kBounceBytes = 1 << 20;
+
+uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+void* map_private(uint64_t bytes, int protection) {
+  void* address = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return address == MAP_FAILED ? nullptr : address;
+}
+
+class MutexHolder {
+ public:
+  explicit MutexHolder(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
+  ~MutexHolder() { pthread_mutex_unlock(&mutex_); }
+  MutexHolder(const MutexHolder&) = delete;
+  MutexHolder& operator=(const MutexHolder&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+}  // namespace
+
+bool Arena::reserve_addresses() {
+  if (begin_ != 0 || reservation_failed_) return begin_ != 0;
+  void* range = nullptr;
+  uint64_t bytes = kLargestArenaBytes;
+  for (; bytes >= kSmallestArenaBytes && range == nullptr; bytes /= 2) range = map_private(bytes, PROT_NONE);
+  if (range == nullptr) {
+    reservation_failed_ = true;  // an address space limit (ulimit -v): the C library serves all
+    return false;
+  }
+  bytes *= 2;
+  const uint64_t granules = bytes / kGranuleBytes;
+  regions_ = static_cast<Region*>(map_private(kMaximumRegions * sizeof(Region), PROT_READ | PROT_WRITE));
+  region_of_granule_ = static_cast<uint32_t*>(map_private(granules * sizeof(uint32_t), PROT_READ | PROT_WRITE));
+  written_ = static_cast<uint64_t*>(map_private(granules / 8, PROT_READ | PROT_WRITE));
+  auto* table = static_cast<AddressSpace::Range*>(
+      map_private((kMaximumRegions + 2) * sizeof(AddressSpace::Range), PROT_READ | PROT_WRITE));
+  if (!regions_ || !region_of_granule_ || !written_ || !table) base::fatal("cannot map the tables of the storage-backed memory");
+  const auto first = reinterpret_cast<uint64_t>(range);
+  addresses_.initialise(table, kMaximumRegions + 2, round_up(first, kHugePageBytes), first + bytes);
+  end_ = first + bytes;
+  begin_ = round_up(first, kHugePageBytes);
+  return true;
+}
+
+Arena::Region* Arena::region_at(const void* address) {
+  const auto a = reinterpret_cast<uint64_t>(address);
+  const uint32_t entry = region_of_granule_[(a - begin_) / kGranuleBytes];
+  if (entry == 0 || regions_[entry - 1].begin != a)
+    base::fatal("the program freed or resized the address %p, which is not the beginning of an allocation", address);
+  return &regions_[entry - 1];
+}
+
+uint32_t Arena::take_region_entry() {
+  if (free_region_ != 0) {
+    const uint32_t entry = free_region_ - 1;
+    free_region_ = regions_[entry].next_free;
+    return entry;
+  }
+  return region_count_ < kMaximumRegions ? region_count_++ : kMaximumRegions;
+}
+
+bool Arena::map_fresh(uint64_t begin, uint64_t bytes) {
+  void* address = reinterpret_cast<void*>(begin);
+  if (mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+    return false;
+  if (bytes >= kHugePageBytes) madvise(address, bytes, MADV_HUGEPAGE);
+  return true;
+}
+
+void* Arena::allocate(size_t bytes, size_t alignment) {
+  const uint64_t mapped = round_up(bytes, kGranuleBytes);
+  if (mapped < bytes) return nullptr;
+  if (account_.make_room != nullptr) account_.make_room(mapped);
+  MutexHolder hold(mutex_);
+  uint32_t entry = kMaximumRegions;
+  uint64_t begin = 0;
+  if (reserve_addresses()) entry = take_region_entry();
+  if (entry != kMaximumRegions)
+    begin = addresses_.take(mapped, std::max<uint64_t>(alignment, mapped >= kHugePageBytes ? kHugePageBytes : kGranuleBytes));
+  if (begin != 0 && !map_fresh(begin, mapped)) {
+    addresses_.give_back(begin, mapped);
+    begin = 0;
+  }
+  if (begin == 0) {
+    if (entry != kMaximumRegions) {
+      regions_[entry].next_free = free_region_;
+      free_region_ = entry + 1;
+    }
+    if (account_.give_back != nullptr) account_.give_back(mapped, mapped);
+    return nullptr;
+  }
+  regions_[entry] = Region{begin, mapped, 0, 0, false};
+  region_of_granule_[(begin - begin_) / kGranuleBytes] = entry + 1;
+  managed_bytes_ += mapped;
+  return reinterpret_cast<void*>(begin);
+}
+
+void Arena::free(void* address) {
+  uint64_t bytes = 0;
+  bool charged = false;
+  {
+    MutexHolder hold(mutex_);
+    Region* region = region_at(address);
+    bytes = region->bytes;
+    charged = is_charged(*region);
+    mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (region->is_file_backed) file_.drop_cache(region->begin - begin_, bytes);
+    region_of_granule_[(region->begin - begin_) / kGranuleBytes] = 0;
+    addresses_.give_back(region->begin, bytes);
+    region->begin = 0;
+    region->next_free = free_region_;
+    free_region_ = static_cast<uint32_t>(region - regions_) + 1;
+    managed_bytes_ -= bytes;
+  }
+  if (account_.give_back != nullptr) account_.give_back(charged ? bytes : 0, bytes);
+}
+
+size_t Arena::usable_bytes(const void* address) {
+  MutexHolder hold(mutex_);
+  return region_at(address)->bytes;
+}
+
+bool Arena::resize_in_place(void* address, size_t bytes) {
+  MutexHolder hold(mutex_);
+  const uint64_t mapped = region_at(address)->bytes;
+  return bytes <= mapped && round_up(bytes, kGranuleBytes) * 2 > mapped;
+}
+
+uint64_t Arena::attach(const MemoryAccount& account, const char* spill_directory) {
+  MutexHolder hold(mutex_);
+  account_ = account;
+  reserve_addresses();
+  if (begin_ != 0) file_.create(spill_directory, end_ - begin_);
+  return managed_bytes_;
+}
+
+void Arena::mark_written(uint64_t begin, uint64_t bytes) {
+  for (uint64_t g = (begin - begin_) / kGranuleBytes; g <= (begin - begin_ + bytes - 1) / kGranuleBytes; ++g)
+    written_[g / 64] |= 1ull << (g % 64);
+}
+
+bool Arena::was_written(uint64_t begin, uint64_t bytes) const {
+  for (uint64_t g = (begin - begin_) / kGranuleBytes; g <= (begin - begin_ + bytes - 1) / kGranuleBytes; ++g)
+    if (written_[g / 64] & (1ull << (g % 64))) return true;
+  return false;
+}
+
+// A span with gaps is copied first: its clean pages are pages of the file, and a direct write cannot take its data from the very pages that it replaces.
+void Arena::write_span(uint64_t begin, uint64_t end, bool has_gaps, UnloadResult& result) {
+  const uint64_t offset = begin - begin_;
+  result.written_bytes += end - begin;
+  if (!has_gaps) {
+    file_.write(reinterpret_cast<void*>(begin), end - begin, offset);
+    return;
+  }
+  static char* bounce = static_cast<char*>(map_private(kBounceBytes, PROT_READ | PROT_WRITE));
+  if (bounce == nullptr) base::fatal("cannot map a buffer of 1 MiB for unloading");
+  for (uint64_t done = 0; done < end - begin; done += kBounceBytes) {
+    const uint64_t part = std::min(kBounceBytes, end - begin - done);
+    memcpy(bounce, reinterpret_cast<void*>(begin + done), part);
+    file_.write(bounce, part, offset + done);
+  }
+  madvise(bounce, kBounceBytes, MADV_DONTNEED);
+}
+
+void Arena::write_dirty_pages(const Region& region, UnloadResult& result) {
+  uint64_t span_begin = 0, span_end = 0;  // dirty pages collected so far, with small clean gaps
+  bool has_gaps = false;
+  PageMap pages(region.begin, region.bytes);
+  for (PageRun run; pages.next(run);) {
+    if (region.is_file_backed && run.state != PageState::absent) result.loaded_bytes += run.bytes;
+    if (run.state == PageState::dirty) {
+      if (span_end != 0 && run.begin - span_end <= (region.is_file_backed ? kGapBytes : 0)) {
+        has_gaps |= run.begin != span_end;
+        span_end = run.begin + run.bytes;
+        continue;
+      }
+      if (span_end != 0) write_span(span_begin, span_end, has_gaps, result);
+      span_begin = run.begin;
+      span_end = run.begin + run.bytes;
+      has_gaps = false;
+    } else if (!region.is_file_backed && was_written(run.begin, run.bytes)) {
+      file_.write_zeros(run.begin - begin_, run.bytes);  // the place in the file has had another user before
+    }
+  }
+  if (span_end != 0) write_span(span_begin, span_end, has_gaps, result);
+}
+
+void Arena::unload_region(Region& region, UnloadResult& result) {
+  const uint64_t offset = region.begin - begin_;
+  void* address = reinterpret_cast<void*>(region.begin);
+  if (!region.is_file_backed) file_.preallocate(offset, region.bytes);
+  write_dirty_pages(region, result);
+  if (region.is_file_backed) {
+    madvise(address, region.bytes, MADV_DONTNEED);
+  } else {
+    mark_written(region.begin, region.bytes);
+    if (mmap(address, region.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, file_.descriptor(),
+             static_cast<off_t>(offset)) == MAP_FAILED)
+      base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(region.bytes >> 20), strerror(errno));
+    madvise(address, region.bytes, MADV_HUGEPAGE);  // lets the kernel read ahead 2 MiB at a time
+    region.is_file_backed = true;
+  }
+  file_.drop_cache(offset, region.bytes);
+  region.unloaded_in_epoch = epoch_;
+  result.released_bytes += region.bytes;
+}
+
+UnloadResult Arena::unload(uint64_t wanted_bytes) {
+  UnloadResult result;
+  if (!file_.is_open()) return result;
+  MutexHolder hold(mutex_);
+  for (uint32_t i = 0; i < region_count_ && result.released_bytes < wanted_bytes; ++i)
+    if (regions_[i].begin != 0 && is_charged(regions_[i])) unload_region(regions_[i], result);
+  return result;
+}
+
+}  // namespace spillway::memory

@@ -1,0 +1,112 @@
+// Storage-backed memory of one rank (SBMA; shared design, section 5).
+//
+// The problem: bring a sleeping rank's memory to storage and back, so that the program does not notice: not its pointers, not its system calls,
+// not its other threads. The way: each allocation (a *region*) is anonymous memory while it has never been unloaded. To unload it, its dirty
+// pages are written to the rank's spill file, and the file is mapped privately over the same addresses. From then on every access, from
+// wherever it comes, loads what it touches through the kernel's own fault path; a page that is written becomes an anonymous copy,
+// which is what tells dirty from clean at the next unload (page_map.h). Clean pages are never written again; freed memory is never written at all.
+//
+// A region's place in the file is its place in the arena: no table, no fragmentation of its own. Only
+// sleeping ranks unload, in their own sleeping thread.
+//
+// Thread-safe but for unload(), during which no thread of the rank may write to the arena. Allocates nothing from malloc.
+//
+// Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged; every granule of the file that was ever written has its bit in written_.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/address_space.h"
+#include "storage/spill_file.h"
+
+namespace spillway::memory {
+
+// The arena's view of the node's ledger. Unset before MPI_Init and in forked children.
+struct MemoryAccount {
+  void (*make_room)(uint64_t bytes) = nullptr;  // before an allocation; may sleep
+  void (*give_back)(uint64_t resident_bytes, uint64_t managed_bytes) = nullptr;
+};
+
+struct UnloadResult {
+  uint64_t released_bytes = 0;  // of charge
+  uint64_t written_bytes = 0;   // to the spill file
+  uint64_t loaded_bytes = 0;    // found to have been loaded since the last unload
+};
+
+class Arena {
+ public:
+  constexpr Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  bool contains(const void* address) const {
+    const auto a = reinterpret_cast<uint64_t>(address);
+    return a - begin_ < end_ - begin_;
+  }
+
+  // Zero-filled memory for at least `bytes`, or nullptr when the system has none. `alignment` is a power of two.
+  void* allocate(size_t bytes, size_t alignment);
+
+  // REQUIRES: `address` came from allocate() and has not been freed.
+  void free(void* address);
+  size_t usable_bytes(const void* address);
+
+  // Changes the size without moving; false when that is not possible.
+  bool resize_in_place(void* address, size_t bytes);
+
+  // From now on allocations are charged to `account`. Returns the bytes allocated so far.
+  uint64_t attach(const MemoryAccount& account, const char* spill_directory);
+  void detach() { account_ = MemoryAccount{}; }
+
+  // Writes out and gives up regions until `wanted_bytes` of charge are released or nothing is left.
+  UnloadResult unload(uint64_t wanted_bytes);
+
+  // The ledger has charged the rank for all its memory again.
+  void mark_all_charged() { ++epoch_; }
+
+  uint64_t managed_bytes() const { return managed_bytes_; }
+
+  // For fork: a child must not inherit the lock in the middle of an operation.
+  void lock_for_fork() { pthread_mutex_lock(&mutex_); }
+  void unlock_after_fork() { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  struct Region {
+    uint64_t begin;  // address; 0: the entry is free
+    uint64_t bytes;  // mapped, a multiple of kGranuleBytes
+    uint64_t unloaded_in_epoch;  // charge was given up in this epoch; 0: never unloaded
+    uint32_t next_free;
+    bool is_file_backed;
+  };
+
+  bool reserve_addresses();
+  Region* region_at(const void* address);
+  uint32_t take_region_entry();
+  bool map_fresh(uint64_t begin, uint64_t bytes);
+  bool is_charged(const Region& region) const { return region.unloaded_in_epoch != epoch_; }
+  void unload_region(Region& region, UnloadResult& result);
+  void write_dirty_pages(const Region& region, UnloadResult& result);
+  void write_span(uint64_t begin, uint64_t end, bool has_gaps, UnloadResult& result);
+  void mark_written(uint64_t begin, uint64_t bytes);
+  bool was_written(uint64_t begin, uint64_t bytes) const;
+
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  uint64_t begin_ = 0;
+  uint64_t end_ = 0;
+  bool reservation_failed_ = false;
+  AddressSpace addresses_;
+  Region* regions_ = nullptr;
+  uint32_t region_count_ = 0;  // entries ever used
+  uint32_t free_region_ = 0;   // head of the list of free entries, plus one; 0: none
+  uint32_t* region_of_granule_ = nullptr;  // entry number plus one, for the granule that a region begins with
+  uint64_t* written_ = nullptr;            // bitmap of the granules whose place in the file was ever written
+  uint64_t epoch_ = 1;
+  uint64_t managed_bytes_ = 0;
+  MemoryAccount account_;
+  storage::SpillFile file_;
+};
+
+}  // namespace spillway::memory

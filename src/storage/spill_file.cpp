@@ -1,0 +1,102 @@
+#include "storage/spill_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace spillway::storage {
+namespace {
+
+// One request of 8 MiB reaches the device's full rate; more at once brings nothing (shared/DESIGN.md, section 5).
+constexpr uint64_t kRequestBytes = 8 << 20;
+
+alignas(4096) constexpr char kZeros[65536] = {};
+
+int open_nameless(const char* directory) {
+  int descriptor = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (descriptor >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return descriptor;
+  char path[4096];
+  snprintf(path, sizeof path, "%s/spillway-XXXXXX", directory);
+  descriptor = mkostemp(path, O_CLOEXEC);
+  if (descriptor >= 0) unlink(path);
+  return descriptor;
+}
+
+}  // namespace
+
+void SpillFile::fail(const char* what, uint64_t bytes, int error) const {
+  const auto mebibytes = static_cast<unsigned long long>((bytes + (1 << 20) - 1) >> 20);
+  if (error == ENOSPC || error == EDQUOT)
+    base::fatal("no space left for %llu MiB more in the spill directory %s (%s). Free space there, or name a larger file system with --spill-dir",
+                mebibytes, directory_, strerror(error));
+  base::fatal("cannot %s %llu MiB in the spill directory %s: %s. Check the device, or name another with --spill-dir", what, mebibytes,
+              directory_, strerror(error));
+}
+
+void SpillFile::try_direct() {
+  const int flags = fcntl(descriptor_, F_GETFL);
+  direct_ = fcntl(descriptor_, F_SETFL, flags | O_DIRECT) == 0;
+}
+
+void SpillFile::create(const char* directory, uint64_t bytes) {
+  directory_ = directory;
+  descriptor_ = open_nameless(directory);
+  if (descriptor_ < 0) fail("create a file of", 0, errno);
+  if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail("make a sparse file of", bytes, errno);
+  try_direct();
+}
+
+void SpillFile::adopt(int descriptor, const char* directory) {
+  descriptor_ = descriptor;
+  directory_ = directory;
+  try_direct();
+}
+
+void SpillFile::preallocate(uint64_t offset, uint64_t bytes) {
+  if (fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return;
+  // File systems without preallocation allocate as they are written.
+  if (errno != EOPNOTSUPP && errno != EINTR) fail("reserve", bytes, errno);
+}
+
+void SpillFile::write_zeros(uint64_t offset, uint64_t bytes) {
+  if (fallocate(descriptor_, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return;
+  for (uint64_t done = 0; done < bytes; done += sizeof kZeros)
+    write(kZeros, std::min<uint64_t>(sizeof kZeros, bytes - done), offset + done);
+}
+
+void SpillFile::write(const void* data, uint64_t bytes, uint64_t offset) {
+  auto* from = static_cast<const char*>(data);
+  for (uint64_t done = 0; done < bytes;) {
+    const uint64_t request = std::min(kRequestBytes, bytes - done);
+    const ssize_t written = pwrite(descriptor_, from + done, request, static_cast<off_t>(offset + done));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail("write", bytes - done, written < 0 ? errno : EIO);
+    done += static_cast<uint64_t>(written);
+  }
+  if (!direct_) sync_file_range(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                                SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+}
+
+void SpillFile::read(void* data, uint64_t bytes, uint64_t offset) {
+  auto* to = static_cast<char*>(data);
+  for (uint64_t done = 0; done < bytes;) {
+    const uint64_t request = std::min(kRequestBytes, bytes - done);
+    const ssize_t got = pread(descriptor_, to + done, request, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) fail("read back", bytes - done, got < 0 ? errno : EIO);
+    done += static_cast<uint64_t>(got);
+  }
+}
+
+void SpillFile::drop_cache(uint64_t offset, uint64_t bytes) {
+  posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
+}
+
+}  // namespace spillway::storage

@@ -1,0 +1,57 @@
+// A file that holds what does not fit in memory, for as long as the process lives.
+//
+// The file never has a name (O_TMPFILE; where a file system has none, it is unlinked at once), is readable by its owner only (0600), and vanishes with the last
+// process that has it open, however that ends. It is written with O_DIRECT: the data is cold by definition, so the page
+// cache would only take memory that the job needs. File systems that refuse O_DIRECT get ordinary writes, whose cached pages
+// are dropped again. It is never synced and no holes are punched into it: nobody reads it after the job.
+//
+// Allocates nothing and does not throw: used below malloc. A failing device or a full one ends the process with a message.
+#pragma once
+
+#include <cstdint>
+
+namespace spillway::storage {
+
+// Offsets, lengths and addresses of direct I/O are multiples of this.
+inline constexpr uint64_t kBlockBytes = 4096;
+
+class SpillFile {
+ public:
+  constexpr SpillFile() = default;
+  ~SpillFile() = default;  // the descriptor lives until the process ends: mappings of the file are in use until then
+  SpillFile(const SpillFile&) = delete;
+  SpillFile& operator=(const SpillFile&) = delete;
+
+  // Opens a new file in `directory`, which must stay valid, with an apparent size of `bytes` (nothing is allocated yet).
+  void create(const char* directory, uint64_t bytes);
+
+  // Uses a file that is already open and shared with other processes; `directory` is for messages.
+  void adopt(int descriptor, const char* directory);
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  bool is_direct() const { return direct_; }
+
+  // Allocates blocks for a range ahead of its first write, so that it lies in one piece and a full device shows at once.
+  void preallocate(uint64_t offset, uint64_t bytes);
+
+  // Makes a range read as zeros.
+  void write_zeros(uint64_t offset, uint64_t bytes);
+
+  // REQUIRES: data, bytes and offset are multiples of kBlockBytes.
+  void write(const void* data, uint64_t bytes, uint64_t offset);
+  void read(void* data, uint64_t bytes, uint64_t offset);
+
+  // Drops the page cache of a range.
+  void drop_cache(uint64_t offset, uint64_t bytes);
+
+ private:
+  [[noreturn]] void fail(const char* what, uint64_t bytes, int error) const;
+  void try_direct();
+
+  int descriptor_ = -1;
+  bool direct_ = false;
+  const char* directory_ = "";
+};
+
+}  // namespace spillway::storage
