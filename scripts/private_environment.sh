@@ -3,9 +3,10 @@
 # distribution's packages, unpacked into build/env/root.
 
 source scripts/private_packages.sh
+source scripts/python_environment.sh
 
 # Changes when the recipe does, and then the environment is made anew.
-recipe() { cat scripts/private_*.sh scripts/private_requirements.txt | sha256sum; }
+recipe() { cat scripts/private_* scripts/python_environment.sh | sha256sum; }
 
 set_up_private_environment() {
   local ready=$environment_folder/ready
@@ -14,14 +15,13 @@ set_up_private_environment() {
     rm -rf "$environment_folder"
     mkdir -p "$environment_folder/bin"
     unpack_missing_packages
-    make_python_environment
+    install_python_packages
     recipe >"$ready"
   fi
   use_private_environment
 }
 
 use_private_environment() {
-  local tool
   export PATH=$environment_folder/bin:$PATH
   python=$environment_folder/bin/python3
   cmake_settings+=("-DSPILLWAY_MPICC_mpich=$environment_folder/bin/mpicc")
@@ -69,25 +69,14 @@ WRAPPER
   chmod +x "$environment_folder/bin/$1"
 }
 
-make_python_environment() {
+install_python_packages() {
   local base=python3
   if [[ -x $private_root/usr/bin/python3 ]]; then
     base=$private_root/usr/bin/python3
     # For the modules of the unpacked Python whose libraries the machine lacks, ssl among them.
-    export LD_LIBRARY_PATH=$private_root/usr/lib/$(machine_triplet)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    local -x LD_LIBRARY_PATH=$private_root/usr/lib/$(machine_triplet)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   fi
-  step "Making a Python environment" make_venv "$base"
-  step "Installing from PyPI: $(grep -oE '^[a-z]+' scripts/private_requirements.txt | xargs)" \
-    "$environment_folder/bin/python3" -m pip install --disable-pip-version-check --requirement scripts/private_requirements.txt
+  make_python_environment "$base" "$environment_folder" scripts/private_requirements.txt
   # The wheel names the library by a linker script that only its own compiler wrapper can resolve.
   ln -sf libmpi.so.12 "$environment_folder/lib/libmpi.so"
-}
-
-# Debian splits pip (ensurepip) from Python; where it is missing, pip comes from the package index.
-make_venv() {
-  if "$1" -c 'import ensurepip' 2>/dev/null && "$1" -m venv "$environment_folder"; then
-    return 0
-  fi
-  "$1" -m venv --without-pip "$environment_folder"
-  "$environment_folder/bin/python3" scripts/bootstrap_pip.py
 }

@@ -14,7 +14,7 @@ step() {
   local description=$1 log status=0 begin=$SECONDS
   shift
   mkdir -p "$step_log_folder"
-  log=$step_log_folder/$(tr -cs 'a-zA-Z0-9\n' '_' <<<"${description,,}" | cut -c1-60).log
+  log=$step_log_folder/$(tr -cs 'a-zA-Z0-9\n' '_' <<<"${description,,}" | cut -c1-60 | sed 's/_*$//').log
   printf '==> %s ... ' "$description"
   "$@" >"$log" 2>&1 </dev/null || status=$?
   if ((status == 0)); then
