@@ -1,0 +1,89 @@
+#include "launch/deadlock_watch.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace spillway::launch {
+namespace {
+
+using node::RankRecord;
+using node::RankState;
+
+constexpr unsigned kLooksNeeded = 4;     // intervals of DeadlockWatch::kIntervalNs: one second
+constexpr uint32_t kMostRanksNamed = 32;  // a message of thousands of lines helps nobody
+
+bool is_blocked(const RankRecord& record) {
+  const auto state = static_cast<RankState>(record.state.load());
+  return state == RankState::blocked_receive || state == RankState::blocked_collective;
+}
+
+// News that the rank has been, or is just being, woken for.
+bool has_news(const RankRecord& record) {
+  const uint64_t wake_at = record.wake_at;
+  return record.granted != 0 || (wake_at != 0 && record.arrivals >= wake_at);
+}
+
+bool takes_part(const RankRecord& record) {
+  const auto state = static_cast<RankState>(record.state.load());
+  return state != RankState::absent && state != RankState::finished;
+}
+
+std::string waits_for_text(const RankRecord& record) {
+  const std::string text(record.waits_for, strnlen(record.waits_for, sizeof record.waits_for));
+  return text.empty() ? "an operation that it did not name" : text;
+}
+
+}  // namespace
+
+bool DeadlockWatch::is_anyone_able_to_go_on() const {
+  const node::SegmentHeader& header = segment_.header();
+  uint32_t stuck = 0;
+  for (uint32_t i = 0; i < header.rank_count; ++i) {
+    const RankRecord& record = segment_.rank(i);
+    if (static_cast<RankState>(record.state.load()) == RankState::absent) return true;  // has yet to attach
+    if (!takes_part(record)) continue;
+    if (!is_blocked(record) || has_news(record)) return true;
+    ++stuck;
+  }
+  return stuck == 0;
+}
+
+uint64_t DeadlockWatch::fingerprint() const {
+  constexpr uint64_t kPrime = 1099511628211u;  // FNV-1a over the counters that move whenever a rank does
+  uint64_t hash = 14695981039346656037u;
+  for (uint32_t i = 0; i < segment_.header().rank_count; ++i) {
+    const RankRecord& record = segment_.rank(i);
+    for (uint64_t value : {uint64_t{record.doorbell}, record.arrivals.load(), record.statistics.yields.load(),
+                           uint64_t{record.state}, record.blocked_since_ns.load()})
+      hash = (hash ^ value) * kPrime;
+  }
+  return hash;
+}
+
+bool DeadlockWatch::looks_deadlocked(uint64_t now_ns) {
+  if (now_ns - last_look_ns_ < kIntervalNs) return false;
+  last_look_ns_ = now_ns;
+  const uint64_t current = fingerprint();
+  const bool is_unchanged = current == last_fingerprint_ && !is_anyone_able_to_go_on();
+  last_fingerprint_ = current;
+  unchanged_looks_ = is_unchanged ? unchanged_looks_ + 1 : 0;
+  return unchanged_looks_ >= kLooksNeeded;
+}
+
+std::string DeadlockWatch::who_waits() const {
+  std::string lines;
+  uint32_t named = 0;
+  uint32_t stuck = 0;
+  for (uint32_t i = 0; i < segment_.header().rank_count; ++i) {
+    const RankRecord& record = segment_.rank(i);
+    if (!takes_part(record)) continue;
+    if (++stuck > kMostRanksNamed) continue;
+    ++named;
+    lines += std::string(lines.empty() ? "" : "\n") + "  rank " + std::to_string(record.world_rank) + " waits for " +
+             waits_for_text(record);
+  }
+  if (stuck > named) lines += "\n  and " + std::to_string(stuck - named) + " more ranks";
+  return lines;
+}
+
+}  // namespace spillway::launch

@@ -1,0 +1,196 @@
+#include "launch/job.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "launch/attach_socket.h"
+
+namespace spillway::launch {
+namespace {
+
+constexpr uint64_t kMillisecond = 1000000;
+constexpr uint64_t kGraceAfterSignal = 5000 * kMillisecond;  // for programs that write a checkpoint on SIGTERM
+constexpr uint64_t kGraceAfterKill = 3000 * kMillisecond;    // a killed process that writes much memory back takes a while
+constexpr uint64_t kGraceOfLauncher = 5000 * kMillisecond;
+constexpr uint64_t kPatienceForCause = 300 * kMillisecond;
+// A library's connection closes when its process begins to end, and the parent reports only when the kernel has taken down its memory.
+constexpr uint64_t kPatienceForExit = 2000 * kMillisecond;
+
+}  // namespace
+
+Job::Job(node::Segment& segment, std::string mpi_launcher_name)
+    : segment_(segment), mpi_launcher_name_(std::move(mpi_launcher_name)), ranks_(segment.header().rank_count) {}
+
+void Job::parent_came(int rank, int socket, int parent_pid) {
+  Rank& entry = ranks_[rank];
+  entry.socket = socket;
+  entry.parent_pid = parent_pid;
+  entry.has_parent_come = true;
+  entry.has_ended = false;
+  if (phase_ == Phase::running) return;
+  send_message(socket, make_message(MessageKind::kill));  // came too late
+  if (phase_ == Phase::released) send_message(socket, make_message(MessageKind::release));
+}
+
+void Job::program_started(int rank, int pid) { ranks_[rank].program_pid = pid; }
+
+void Job::program_never_started(int rank) { ranks_[rank].has_ended = true; }
+
+void Job::program_ended(int rank, int wait_status) {
+  Rank& entry = ranks_[rank];
+  entry.has_ended = true;
+  const bool ended_well = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
+  if (phase_ == Phase::running) {
+    if (entry.is_finalized) {
+      if (!ended_well && !failure_) {  // its work is done, so the others go on; the first bad status is the job's
+        failure_ = failure_of_exit(wait_status, true);
+        failure_->world_rank = rank;
+        failure_->pid = entry.program_pid;
+      }
+    } else if (!ended_well) {
+      fail(rank, failure_of_exit(wait_status, false));
+    } else if (entry.is_attached) {
+      fail(rank, failure_of_missing_finalize());
+    }
+  }
+  judge_silent_exits();
+  release_when_ended();
+}
+
+// A rank that ended without having called MPI_Init leaves ranks that have called it waiting.
+void Job::judge_silent_exits() {
+  if (phase_ != Phase::running) return;
+  if (std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& entry) { return entry.is_attached; })) return;
+  for (size_t i = 0; i < ranks_.size(); ++i)
+    if (ranks_[i].has_ended && !ranks_[i].is_attached) return fail(static_cast<int>(i), failure_of_missing_init());
+}
+
+void Job::parent_lost(int rank) {
+  Rank& entry = ranks_[rank];
+  entry.socket = -1;
+  const bool had_ended = std::exchange(entry.has_ended, true);
+  if (!had_ended) suspect(rank, failure_of_lost_parent(), kPatienceForCause);
+  release_when_ended();
+}
+
+void Job::library_came(int rank) {
+  ranks_[rank].is_attached = true;
+  judge_silent_exits();
+}
+
+void Job::library_lost(int rank) {
+  const Rank& entry = ranks_[rank];
+  if (!entry.is_finalized && !entry.has_ended) suspect(rank, failure_of_lost_library(), kPatienceForExit);
+}
+
+void Job::rank_finalized(int rank) { ranks_[rank].is_finalized = true; }
+
+void Job::rank_gave_up(int rank, const std::string& text, int wait_status) {
+  fail(rank, failure_of_fatal(text, wait_status));
+}
+
+void Job::interrupted(int signal_number) {
+  if (phase_ == Phase::interrupted) return end_all();  // asked twice: no grace
+  if (phase_ != Phase::running) return;
+  failure_ = failure_of_interrupt(signal_number);
+  phase_ = Phase::interrupted;
+  phase_deadline_ns_ = base::now_ns() + kGraceAfterSignal;
+  segment_.header().job_failed = 1;
+  pass_on(signal_number);
+  release_when_ended();
+}
+
+void Job::front_end_lost() {
+  Failure failure;
+  failure.what = "the front end `spillway run` was killed, and the job with it";
+  failure.exit_status = 128 + SIGKILL;
+  if (phase_ == Phase::interrupted) return end_all();
+  fail(-1, std::move(failure));
+}
+
+void Job::launcher_ended(int wait_status) {
+  if (phase_ != Phase::running) return;
+  const bool any_started =
+      std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& entry) { return entry.has_parent_come; });
+  suspect(-1, failure_of_mpi_launcher(mpi_launcher_name_, wait_status, any_started), kPatienceForCause);
+}
+
+void Job::deadlocked(const std::string& who_waits) {
+  Failure failure;
+  failure.what = "the program is in a deadlock: every rank waits for another one\n" + who_waits;
+  failure.cause = "each receive and collective above waits for a call that no rank has made or can make any more";
+  failure.remedy = "compare sources, tags, communicators and the order of collective calls of these ranks";
+  fail(-1, std::move(failure));
+}
+
+void Job::pass_on(int signal_number) const {
+  for (const Rank& entry : ranks_)
+    if (entry.socket >= 0 && entry.parent_pid > 0) kill(entry.parent_pid, signal_number);
+}
+
+void Job::fail(int rank, Failure failure) {
+  if (phase_ != Phase::running) return;
+  failure.world_rank = rank;
+  if (rank >= 0) failure.pid = ranks_[rank].program_pid;
+  failure_ = std::move(failure);
+  end_all();
+}
+
+void Job::suspect(int rank, Failure failure, uint64_t patience_ns) {
+  if (phase_ != Phase::running || suspicion_) return;
+  failure.world_rank = rank;
+  if (rank >= 0) failure.pid = ranks_[rank].program_pid;
+  suspicion_ = std::move(failure);
+  suspicion_deadline_ns_ = base::now_ns() + patience_ns;
+}
+
+void Job::end_all() {
+  phase_ = Phase::ending;
+  phase_deadline_ns_ = base::now_ns() + kGraceAfterKill;
+  suspicion_.reset();
+  segment_.header().job_failed = 1;
+  for (const Rank& entry : ranks_)
+    if (entry.socket >= 0) send_message(entry.socket, make_message(MessageKind::kill));
+  release_when_ended();
+}
+
+bool Job::have_all_ended() const {
+  const bool must_have_come = phase_ == Phase::running;
+  return std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& entry) {
+    return entry.has_parent_come ? entry.has_ended : !must_have_come;
+  });
+}
+
+void Job::release_when_ended() {
+  if (phase_ == Phase::released || suspicion_ || !have_all_ended()) return;
+  release_all();
+}
+
+void Job::release_all() {
+  phase_ = Phase::released;
+  phase_deadline_ns_ = base::now_ns() + kGraceOfLauncher;
+  for (const Rank& entry : ranks_)
+    if (entry.socket >= 0) send_message(entry.socket, make_message(MessageKind::release));
+}
+
+uint64_t Job::deadline_ns() const { return suspicion_ ? suspicion_deadline_ns_ : phase_deadline_ns_; }
+
+void Job::pass_time(uint64_t now_ns) {
+  if (suspicion_ && now_ns >= suspicion_deadline_ns_) {
+    failure_ = std::move(*suspicion_);
+    return end_all();
+  }
+  if (suspicion_ || phase_deadline_ns_ == 0 || now_ns < phase_deadline_ns_) return;
+  if (phase_ == Phase::interrupted) return end_all();
+  if (phase_ == Phase::ending) return release_all();
+  gave_up_on_launcher_ = true;
+  phase_deadline_ns_ = 0;
+}
+
+int Job::exit_status() const { return failure_ ? failure_->exit_status : 0; }
+
+}  // namespace spillway::launch

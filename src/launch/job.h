@@ -1,0 +1,88 @@
+// The life of one job on one node, and every decision about its end.
+//
+//   running ----- all ranks ended well --------------------------------> released --> launcher gone
+//      |  \------ signal ---> interrupted -- all ended, or 5 s ------>------^
+//      \--------- first failure ------------> ending -- all ended, 3 s -----^
+//
+// No rank's parent exits before `released`, so the MPI launcher sees every rank come to an end at the same time, and well; what the
+// job's exit status is, and the message, come from here. The first failure wins: what follows from it (ranks killed, connections
+// lost) is not reported. Some events are only symptoms, whose cause may be on its way in another socket (a library's connection that
+// closes, the launcher that ends): they become a suspicion, which turns into a failure unless a better one comes soon.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/failure.h"
+#include "node/segment.h"
+
+namespace spillway::launch {
+
+class Job {
+ public:
+  Job(node::Segment& segment, std::string mpi_launcher_name);
+
+  // Events of ranks. `socket` is used to send to the rank's parent until parent_lost.
+  void parent_came(int rank, int socket, int parent_pid);
+  void program_started(int rank, int pid);
+  void program_never_started(int rank);
+  void program_ended(int rank, int wait_status);
+  void parent_lost(int rank);
+  void library_came(int rank);
+  void library_lost(int rank);
+  void rank_finalized(int rank);
+  void rank_gave_up(int rank, const std::string& text, int wait_status);
+
+  // Events of the job.
+  void interrupted(int signal_number);
+  void front_end_lost();
+  void launcher_ended(int wait_status);
+  void deadlocked(const std::string& who_waits);
+  void pass_on(int signal_number) const;
+
+  bool is_running() const { return phase_ == Phase::running; }
+  // The job is over, and the launcher must be killed since it does not end by itself.
+  bool gave_up_on_launcher() const { return gave_up_on_launcher_; }
+  // When pass_time wants to be called; 0: not at all.
+  uint64_t deadline_ns() const;
+  void pass_time(uint64_t now_ns);
+
+  const std::optional<Failure>& failure() const { return failure_; }
+  int exit_status() const;
+
+ private:
+  enum class Phase { running, interrupted, ending, released };
+
+  struct Rank {
+    int socket = -1;  // to the parent, while it is there
+    int parent_pid = 0;
+    int program_pid = 0;
+    bool has_parent_come = false;
+    bool is_attached = false;
+    bool is_finalized = false;
+    bool has_ended = false;
+  };
+
+  void fail(int rank, Failure failure);
+  void suspect(int rank, Failure failure, uint64_t patience_ns);
+  void end_all();
+  void release_when_ended();
+  void release_all();
+  bool have_all_ended() const;
+  void judge_silent_exits();
+
+  node::Segment& segment_;
+  std::string mpi_launcher_name_;
+  std::vector<Rank> ranks_;
+  Phase phase_ = Phase::running;
+  uint64_t phase_deadline_ns_ = 0;
+  std::optional<Failure> failure_;
+  std::optional<Failure> suspicion_;
+  uint64_t suspicion_deadline_ns_ = 0;
+  bool gave_up_on_launcher_ = false;
+};
+
+}  // namespace spillway::launch

@@ -1,0 +1,21 @@
+// spillway-node: the node agent. Started by the front end `spillway run`; see launch/node_agent.h.
+#include <cstdio>
+#include <exception>
+
+#include "launch/node_agent.h"
+
+int main(int argc, char** argv) {
+  using namespace spillway::launch;
+  NodeOptions options;
+  const std::string problem = parse_node_options(argc, argv, options);
+  if (!problem.empty()) {
+    fprintf(stderr, "spillway-node: %s; this program is started by `spillway run`, not by hand\n", problem.c_str());
+    return 2;
+  }
+  try {
+    return NodeAgent(std::move(options)).run();
+  } catch (const std::exception& error) {
+    fprintf(stderr, "spillway: the node agent: %s\n", error.what());
+    return 1;
+  }
+}
