@@ -1,0 +1,71 @@
+#include "message/mailbox.h"
+
+#include <cstring>
+
+namespace spillway::message {
+namespace {
+constexpr uint64_t kFlowControlPauseNs = 100000;
+constexpr uint64_t kTagUnit = 1ull << 32;  // the free list's head carries a counter above the index, against reuse between read and exchange
+}  // namespace
+
+Mailbox::Mailbox(node::LocalRank& self)
+    : self_(self), cells_(reinterpret_cast<Cell*>(self.segment().at(self.header().cells_offset))) {}
+
+uint32_t Mailbox::take_free_cell() {
+  auto& head = self_.header().free_cells;
+  uint64_t seen = head;
+  while (static_cast<uint32_t>(seen) != node::kNoIndex) {
+    const uint32_t index = static_cast<uint32_t>(seen);
+    const uint64_t next = (seen / kTagUnit + 1) * kTagUnit + reinterpret_cast<std::atomic<uint32_t>&>(cell_at(index).next);
+    if (head.compare_exchange_weak(seen, next)) return index;
+  }
+  auto& used = self_.header().used_cells;
+  if (used < self_.header().cell_count) {
+    const uint64_t index = used.fetch_add(1);
+    if (index < self_.header().cell_count) return static_cast<uint32_t>(index);
+  }
+  return node::kNoIndex;
+}
+
+void Mailbox::free_cell(uint32_t index) {
+  auto& head = self_.header().free_cells;
+  uint64_t seen = head;
+  do reinterpret_cast<std::atomic<uint32_t>&>(cell_at(index).next) = static_cast<uint32_t>(seen);
+  while (!head.compare_exchange_weak(seen, (seen / kTagUnit + 1) * kTagUnit + index));
+}
+
+void Mailbox::push(uint32_t to, const Cell& cell) {
+  uint32_t index = take_free_cell();
+  while (index == node::kNoIndex) {
+    for (uint32_t i = 0; i < self_.rank_count(); ++i) node::LocalRank::ring(self_.peer(i));
+    self_.attend_and_sleep(self_.record().doorbell, kFlowControlPauseNs);
+    index = take_free_cell();
+  }
+  Cell& copy = cell_at(index);
+  const size_t inlined = cell.payload.place == Place::none ? cell.bytes : 0;
+  memcpy(reinterpret_cast<std::byte*>(&copy) + sizeof copy.next, reinterpret_cast<const std::byte*>(&cell) + sizeof copy.next,
+         offsetof(Cell, inlined) - sizeof copy.next + inlined);
+  node::RankRecord& receiver = self_.peer(to);
+  uint32_t below = receiver.mailbox_head;
+  do copy.next = below;
+  while (!receiver.mailbox_head.compare_exchange_weak(below, index));
+  const uint64_t arrivals = receiver.arrivals.fetch_add(1) + 1;
+  const uint64_t wake_at = receiver.wake_at;
+  if (wake_at != 0 && arrivals >= wake_at) node::LocalRank::ring(receiver);
+}
+
+uint32_t Mailbox::take_stack() {
+  auto& head = self_.record().mailbox_head;
+  if (head == node::kNoIndex) return node::kNoIndex;
+  uint32_t newest = head.exchange(node::kNoIndex);
+  uint32_t oldest = node::kNoIndex;
+  while (newest != node::kNoIndex) {
+    const uint32_t below = cell_at(newest).next;
+    cell_at(newest).next = oldest;
+    oldest = newest;
+    newest = below;
+  }
+  return oldest;
+}
+
+}  // namespace spillway::message

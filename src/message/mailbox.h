@@ -1,0 +1,70 @@
+// Envelopes between the ranks of a node, and the mailboxes they go through.
+//
+// Each rank has one mailbox: a stack of cells that any rank pushes to without a lock and that its owner takes as a whole and turns round, so that the messages of
+// a sender arrive in the order sent. A cell carries an envelope and, when it is small, the payload.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "message/message_store.h"
+#include "node/local_rank.h"
+
+namespace spillway::message {
+
+enum class CellKind : uint32_t {
+  message,      // for the matching engine
+  acknowledge,  // a synchronous send has been matched: `token` names it at its sender
+};
+
+// What travels in a cell. `source` and `tag` are MPI's; `sender` is a local rank.
+struct Cell {
+  uint32_t next;  // cell below in the mailbox's stack, or in the free list
+  CellKind kind;
+  uint64_t context;
+  int32_t source;
+  int32_t tag;
+  uint64_t bytes;
+  Payload payload;  // place `none`: the bytes are in `inlined`
+  uint32_t sender;
+  uint32_t reserved;
+  uint64_t token;  // 0: the sender does not wait for an acknowledgement
+  std::byte inlined[node::kInlineBytes];
+};
+static_assert(sizeof(Cell) == node::kCellBytes, "cells are an array in the shared segment");
+static_assert(offsetof(Cell, inlined) == 72);
+
+class Mailbox {
+ public:
+  explicit Mailbox(node::LocalRank& self);
+
+  // Puts a copy of `cell` into the mailbox of local rank `to` and wakes it if it waits for that. When all cells of the node are in use, waits, still
+  // with its slot, until sleeping ranks have emptied their mailboxes.
+  void push(uint32_t to, const Cell& cell);
+
+  // Takes all cells that have arrived, oldest first: calls accept(cell) for each. Returns their number.
+  template <typename Accept>
+  uint64_t take_all(Accept accept) {
+    uint32_t index = take_stack();
+    uint64_t count = 0;
+    while (index != node::kNoIndex) {
+      const uint32_t next = cell_at(index).next;
+      accept(const_cast<const Cell&>(cell_at(index)));
+      free_cell(index);
+      index = next;
+      ++count;
+    }
+    return count;
+  }
+
+ private:
+  Cell& cell_at(uint32_t index) const { return cells_[index]; }
+  uint32_t take_stack();
+  uint32_t take_free_cell();
+  void free_cell(uint32_t index);
+
+  node::LocalRank& self_;
+  Cell* cells_;
+};
+
+}  // namespace spillway::message

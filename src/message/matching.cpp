@@ -1,0 +1,72 @@
+#include "message/matching.h"
+
+#include <algorithm>
+
+namespace spillway::message {
+namespace {
+
+bool fits(int32_t wanted_source, int32_t wanted_tag, const Envelope& envelope) {
+  return (wanted_source == kAnySource || wanted_source == envelope.source) &&
+         (wanted_tag == kAnyTag || wanted_tag == envelope.tag);
+}
+
+template <typename List>
+auto find_fitting(List& unexpected, int32_t source, int32_t tag) {
+  return std::find_if(unexpected.begin(), unexpected.end(),
+                      [&](const std::unique_ptr<Envelope>& e) { return fits(source, tag, *e); });
+}
+
+}  // namespace
+
+PostedReceive* MatchingEngine::arrive(std::unique_ptr<Envelope> envelope) {
+  Queues& queues = queues_[envelope->context];
+  for (auto it = queues.posted.begin(); it != queues.posted.end(); ++it) {
+    PostedReceive* receive = *it;
+    if (!fits(receive->source, receive->tag, *envelope)) continue;
+    queues.posted.erase(it);
+    receive->matched = std::move(envelope);
+    return receive;
+  }
+  queues.unexpected.push_back(std::move(envelope));
+  return nullptr;
+}
+
+void MatchingEngine::post(PostedReceive* receive) {
+  receive->matched = extract(receive->context, receive->source, receive->tag);
+  if (receive->matched == nullptr) queues_[receive->context].posted.push_back(receive);
+}
+
+bool MatchingEngine::withdraw(PostedReceive* receive) {
+  auto queues = queues_.find(receive->context);
+  if (queues == queues_.end()) return false;
+  auto& posted = queues->second.posted;
+  auto it = std::find(posted.begin(), posted.end(), receive);
+  if (it == posted.end()) return false;
+  posted.erase(it);
+  return true;
+}
+
+const Envelope* MatchingEngine::probe(uint64_t context, int32_t source, int32_t tag) const {
+  auto queues = queues_.find(context);
+  if (queues == queues_.end()) return nullptr;
+  auto it = find_fitting(queues->second.unexpected, source, tag);
+  return it == queues->second.unexpected.end() ? nullptr : it->get();
+}
+
+std::unique_ptr<Envelope> MatchingEngine::extract(uint64_t context, int32_t source, int32_t tag) {
+  auto queues = queues_.find(context);
+  if (queues == queues_.end()) return nullptr;
+  auto it = find_fitting(queues->second.unexpected, source, tag);
+  if (it == queues->second.unexpected.end()) return nullptr;
+  std::unique_ptr<Envelope> found = std::move(*it);
+  queues->second.unexpected.erase(it);
+  return found;
+}
+
+size_t MatchingEngine::unexpected_count() const {
+  size_t count = 0;
+  for (const auto& [context, queues] : queues_) count += queues.unexpected.size();
+  return count;
+}
+
+}  // namespace spillway::message

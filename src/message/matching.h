@@ -1,0 +1,68 @@
+// Matching of messages and receives of one rank, by MPI's rules (MPI 4.1, 3.5): a message goes to the oldest receive that it fits; a receive takes the oldest
+// message that fits it; messages of one sender in one communicator do not overtake each other.
+//
+// Knows neither MPI's types nor user memory: a receive is a PostedReceive that its owner keeps until it is matched or withdrawn. Not
+// thread-safe: the runtime's lock guards it.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "message/message_store.h"
+
+namespace spillway::message {
+
+inline constexpr int32_t kAnySource = -1;
+inline constexpr int32_t kAnyTag = -1;
+
+// A message that has arrived. Owns its reference to the store's payload until it is delivered.
+struct Envelope {
+  int32_t source = 0;
+  int32_t tag = 0;
+  uint64_t context = 0;
+  uint64_t bytes = 0;
+  Payload payload;              // place `none`: the bytes are in `inlined`
+  std::vector<std::byte> inlined;
+  uint32_t sender = 0;
+  uint64_t token = 0;  // 0: nobody waits for an acknowledgement
+};
+
+struct PostedReceive {
+  uint64_t context = 0;
+  int32_t source = kAnySource;
+  int32_t tag = kAnyTag;
+  std::unique_ptr<Envelope> matched;
+};
+
+class MatchingEngine {
+ public:
+  // A message has arrived. Returns the receive that it was matched with, or nullptr: then it is kept.
+  PostedReceive* arrive(std::unique_ptr<Envelope> envelope);
+
+  // Posts a receive. Matched at once when receive->matched is set on return; else `receive` must live until it is matched or withdrawn.
+  void post(PostedReceive* receive);
+
+  // Returns false when it has been matched already.
+  bool withdraw(PostedReceive* receive);
+
+  // The oldest unexpected message that fits, or nullptr. It stays.
+  const Envelope* probe(uint64_t context, int32_t source, int32_t tag) const;
+
+  // The same, and takes it out (matched probe).
+  std::unique_ptr<Envelope> extract(uint64_t context, int32_t source, int32_t tag);
+
+  size_t unexpected_count() const;
+
+ private:
+  struct Queues {
+    std::list<PostedReceive*> posted;
+    std::list<std::unique_ptr<Envelope>> unexpected;
+  };
+
+  std::unordered_map<uint64_t, Queues> queues_;  // by context
+};
+
+}  // namespace spillway::message

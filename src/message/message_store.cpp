@@ -1,0 +1,129 @@
+#include "message/message_store.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace spillway::message {
+namespace {
+
+constexpr uint64_t kMemoryChunk = node::kMemoryChunkBytes;
+constexpr uint64_t kSpillChunk = node::kSpillChunkBytes;
+
+// Direct I/O needs aligned memory and user buffers are not: they pass through a buffer of this size. 1 MiB is where the device reaches its rate.
+constexpr uint64_t kBounceBytes = 1 << 20;
+
+uint64_t chunks_for(uint64_t bytes, uint64_t chunk_bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }
+
+}  // namespace
+
+MessageStore::MessageStore(node::LocalRank& self, node::Ledger& ledger, int spill_descriptor, const char* spill_directory)
+    : self_(self),
+      ledger_(ledger),
+      memory_(self.segment(), self.header().memory_pool_offset, self.header().memory_chunk_count),
+      spill_(self.segment(), self.header().spill_pool_offset, self.header().spill_chunk_count) {
+  file_.adopt(spill_descriptor, spill_directory);
+}
+
+std::byte* MessageStore::memory_chunk(uint64_t chunk) const {
+  return self_.segment().at(self_.header().chunks_offset + chunk * kMemoryChunk);
+}
+
+char* MessageStore::bounce_buffer() {
+  if (bounce_ == nullptr) {
+    void* buffer = mmap(nullptr, kBounceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (buffer == MAP_FAILED) base::fatal("cannot map a buffer of 1 MiB for messages on storage");
+    bounce_ = static_cast<char*>(buffer);
+  }
+  return bounce_;
+}
+
+template <typename Visit>
+void MessageStore::for_each_piece(const ChunkPool& pool, const Payload& payload, uint64_t chunk_bytes,
+                                  uint64_t piece_bytes, uint64_t limit, Visit visit) const {
+  uint64_t offset = 0;
+  for (uint32_t chunk = payload.first_chunk; offset < limit;) {
+    const uint32_t first = chunk;
+    uint64_t bytes = 0;
+    uint32_t expected = chunk;
+    while (chunk != node::kNoIndex && chunk == expected && bytes + chunk_bytes <= piece_bytes && offset + bytes < limit) {
+      bytes += chunk_bytes;
+      ++expected;
+      chunk = pool.next_of(chunk);
+    }
+    visit(first, offset, std::min(bytes, limit - offset));
+    offset += bytes;
+  }
+}
+
+bool MessageStore::put_in_memory(const void* data, Payload& payload, uint32_t readers) {
+  const uint64_t count = chunks_for(payload.bytes, kMemoryChunk);
+  const uint64_t fresh = memory_.fresh_needed(count);
+  if (fresh != 0 && !ledger_.charge_store(fresh * kMemoryChunk)) return false;
+  const ChunkPool::Chain chain = memory_.take(count, readers, fresh);
+  const uint64_t unused = fresh - chain.fresh_count;
+  if (unused != 0) ledger_.give_back_store(unused * kMemoryChunk);
+  if (chain.first == node::kNoIndex) return false;
+  payload.place = Place::memory;
+  payload.first_chunk = chain.first;
+  for_each_piece(memory_, payload, kMemoryChunk, UINT64_MAX, payload.bytes, [&](uint32_t chunk, uint64_t offset, uint64_t bytes) {
+    memcpy(memory_chunk(chunk), static_cast<const char*>(data) + offset, bytes);
+  });
+  return true;
+}
+
+void MessageStore::put_in_storage(const void* data, Payload& payload, uint32_t readers) {
+  const ChunkPool::Chain chain = spill_.take(chunks_for(payload.bytes, kSpillChunk), readers, UINT64_MAX >> 1);
+  if (chain.first == node::kNoIndex) base::fatal("more than 4 TiB of messages wait for their receivers on this node");
+  payload.place = Place::storage;
+  payload.first_chunk = chain.first;
+  char* bounce = bounce_buffer();
+  for_each_piece(spill_, payload, kSpillChunk, kBounceBytes, payload.bytes, [&](uint32_t chunk, uint64_t offset, uint64_t bytes) {
+    const uint64_t padded = (bytes + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
+    memcpy(bounce, static_cast<const char*>(data) + offset, bytes);
+    memset(bounce + bytes, 0, padded - bytes);
+    file_.write(bounce, padded, chunk * kSpillChunk);
+  });
+  self_.record().statistics.spilled_bytes.fetch_add(payload.bytes);
+}
+
+Payload MessageStore::put(const void* data, uint64_t bytes, uint32_t readers) {
+  Payload payload;
+  payload.bytes = bytes;
+  if (!put_in_memory(data, payload, readers)) put_in_storage(data, payload, readers);
+  return payload;
+}
+
+void MessageStore::copy_out(const Payload& payload, void* out, uint64_t bytes) {
+  auto* to = static_cast<char*>(out);
+  if (payload.place == Place::memory) {
+    for_each_piece(memory_, payload, kMemoryChunk, UINT64_MAX, bytes, [&](uint32_t chunk, uint64_t offset, uint64_t part) {
+      memcpy(to + offset, memory_chunk(chunk), part);
+    });
+    return;
+  }
+  char* bounce = bounce_buffer();
+  for_each_piece(spill_, payload, kSpillChunk, kBounceBytes, bytes, [&](uint32_t chunk, uint64_t offset, uint64_t part) {
+    const uint64_t padded = (part + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
+    file_.read(bounce, padded, chunk * kSpillChunk);
+    memcpy(to + offset, bounce, part);
+  });
+}
+
+void MessageStore::release(const Payload& payload) {
+  if (payload.place == Place::memory) memory_.release(payload.first_chunk);
+  if (payload.place == Place::storage) spill_.release(payload.first_chunk);
+}
+
+uint64_t MessageStore::trim() {
+  const uint64_t chunks = memory_.trim([&](uint64_t first, uint64_t count) {
+    madvise(memory_chunk(first), count * kMemoryChunk, MADV_REMOVE);
+  });
+  if (chunks != 0) ledger_.give_back_store(chunks * kMemoryChunk);
+  return chunks * kMemoryChunk;
+}
+
+}  // namespace spillway::message
