@@ -1,10 +1,10 @@
 // What a generated entry point does around a call that the MPI library itself carries out.
 //
-// MPI libraries wait by spinning. A rank that waits in the library with a slot in its hand would starve the rank that it
-// waits for, so every call that may wait for another rank passes through one of the three classes below: the
-// constructor gets the rank ready to wait (and may sleep), the destructor takes a slot again. Calls that wait for nobody
-// are not interposed at all. Which call is of which kind is said once, in functions/mpi_functions.csv, from which
-// functions/generate_entry_points.py writes the entry points; none of them is written by hand.
+// MPI libraries wait by spinning. A rank that waits in the library with a slot in its hand would starve the rank that
+// it waits for, so every call that may wait for another rank passes through one of the three classes below: the
+// constructor gets the rank ready to wait (and may sleep), the destructor takes a slot again. Calls that wait for
+// nobody are not interposed at all. Which call is of which kind is said once, in functions/mpi_functions.csv, from
+// which functions/generate_entry_points.py writes the entry points; none of them is written by hand.
 //
 //   DelegatedCollective   all ranks of a group take part. They gather asleep and enter the library at once.
 //   DelegatedBlocking     waits for some other rank, alone. No slot during the call.
@@ -35,8 +35,8 @@ class DelegatedCollective {
   DelegatedCollective(const DelegatedCollective&) = delete;
   DelegatedCollective& operator=(const DelegatedCollective&) = delete;
 
-  // The call returned `code`. On success *newcomm is a communicator made from `over` (MPI_COMM_NULL: made from a group),
-  // or MPI_COMM_NULL where this rank is no member.
+  // The call returned `code`. On success *newcomm is a communicator made from `over` (MPI_COMM_NULL: made from a
+  // group), or MPI_COMM_NULL where this rank is no member.
   void created(int code, MPI_Comm* newcomm, MPI_Comm over);
 };
 

@@ -1,0 +1,108 @@
+// Calls generated entry points of each form and prints, in order, what they did: the classes of delegated_call.h and
+// the library's functions behind them are replaced here by ones that only print. No MPI library takes part.
+#include <mpi.h>
+
+#include <cstdint>
+#include <cstdio>
+
+#include "interpose/delegated_call.h"
+
+namespace {
+
+// Handles are ints in MPICH and pointers in Open MPI. None of these is ever used as one.
+template <typename Handle>
+Handle made_up_handle(uintptr_t number) {
+  return (Handle)number;
+}
+
+const MPI_Comm kOldComm = made_up_handle<MPI_Comm>(11);
+const MPI_Comm kNewComm = made_up_handle<MPI_Comm>(12);
+const MPI_Group kGroup = made_up_handle<MPI_Group>(13);
+const MPI_Request kRequest = made_up_handle<MPI_Request>(14);
+const MPI_Win kWindow = made_up_handle<MPI_Win>(15);
+constexpr int kFailure = 77;
+
+const char* name_of(MPI_Comm comm) {
+  return comm == kOldComm ? "old" : comm == kNewComm ? "new" : comm == MPI_COMM_NULL ? "null" : "wrong";
+}
+
+void print_created(int code, MPI_Comm* newcomm, MPI_Comm over) {
+  std::printf(" created(%d,%s,%s)", code, name_of(*newcomm), name_of(over));
+}
+
+const char* name_of_request(const MPI_Request* request) { return *request == kRequest ? "request" : "wrong"; }
+
+}  // namespace
+
+namespace spillway::interpose {
+
+DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {
+  std::printf("%s: gather(%s)", function, name_of(over));
+}
+DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
+  std::printf("%s: gather(%s)", function, over.group == kGroup ? "group" : "wrong");
+}
+DelegatedCollective::DelegatedCollective(const char* function) { std::printf("%s: gather()", function); }
+DelegatedCollective::~DelegatedCollective() { std::printf(" leave"); }
+void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm over) { print_created(code, newcomm, over); }
+
+DelegatedBlocking::DelegatedBlocking(const char* function) { std::printf("%s: block", function); }
+DelegatedBlocking::~DelegatedBlocking() { std::printf(" leave"); }
+void DelegatedBlocking::created(int code, MPI_Comm* newcomm, MPI_Comm over) { print_created(code, newcomm, over); }
+
+DelegatedRequest::DelegatedRequest(const char* function) { std::printf("%s: request", function); }
+DelegatedRequest::~DelegatedRequest() { std::printf(" leave"); }
+void DelegatedRequest::started(int code, MPI_Request* request) {
+  std::printf(" started(%d,%s)", code, name_of_request(request));
+}
+void DelegatedRequest::prepared(int code, MPI_Request* request) {
+  std::printf(" prepared(%d,%s)", code, name_of_request(request));
+}
+void DelegatedRequest::created(int code, MPI_Comm* newcomm, MPI_Comm over) { print_created(code, newcomm, over); }
+
+}  // namespace spillway::interpose
+
+namespace {
+
+// Stands for a function of the library that makes a communicator, a request, or both.
+int library_call(MPI_Comm* newcomm, MPI_Request* request, int code = MPI_SUCCESS) {
+  std::printf(" library");
+  if (newcomm) *newcomm = kNewComm;
+  if (request) *request = kRequest;
+  return code;
+}
+
+}  // namespace
+
+extern "C" {
+int PMPI_Comm_dup(MPI_Comm, MPI_Comm* newcomm) { return library_call(newcomm, nullptr); }
+int PMPI_Comm_free(MPI_Comm*) { return library_call(nullptr, nullptr); }
+int PMPI_Comm_create_group(MPI_Comm, MPI_Group, int, MPI_Comm* newcomm) { return library_call(newcomm, nullptr); }
+int PMPI_Comm_join(int, MPI_Comm* intercomm) { return library_call(intercomm, nullptr); }
+int PMPI_Comm_idup(MPI_Comm, MPI_Comm* newcomm, MPI_Request* request) { return library_call(newcomm, request); }
+int PMPI_Ibarrier(MPI_Comm, MPI_Request* request) { return library_call(nullptr, request); }
+int PMPI_Win_fence(int, MPI_Win) { return library_call(nullptr, nullptr); }
+int PMPI_Win_flush(int, MPI_Win window) { return library_call(nullptr, nullptr, window == kWindow ? kFailure : 0); }
+#ifdef HAS_PERSISTENT_COLLECTIVES  // this mpi.h declares them
+int PMPI_Barrier_init(MPI_Comm, MPI_Info, MPI_Request* request) { return library_call(nullptr, request); }
+#endif
+}
+
+int main() {
+  MPI_Comm old_comm = kOldComm;
+  MPI_Comm new_comm = MPI_COMM_NULL;
+  MPI_Request request{};
+  std::printf(" -> %d\n", MPI_Comm_dup(old_comm, &new_comm));
+  std::printf(" -> %d\n", MPI_Comm_free(&old_comm));
+  std::printf(" -> %d\n", MPI_Comm_free(nullptr));
+  std::printf(" -> %d\n", MPI_Comm_create_group(old_comm, kGroup, 0, &new_comm));
+  std::printf(" -> %d\n", MPI_Comm_join(0, &new_comm));
+  std::printf(" -> %d\n", MPI_Comm_idup(old_comm, &new_comm, &request));
+  std::printf(" -> %d\n", MPI_Ibarrier(old_comm, &request));
+  std::printf(" -> %d\n", MPI_Win_fence(0, kWindow));
+  std::printf(" -> %d\n", MPI_Win_flush(0, kWindow));
+#ifdef HAS_PERSISTENT_COLLECTIVES  // this mpi.h declares them
+  std::printf(" -> %d\n", MPI_Barrier_init(old_comm, MPI_INFO_NULL, &request));
+#endif
+  return 0;
+}
