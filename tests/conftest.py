@@ -1,0 +1,94 @@
+"""Fixtures that all multi-process tests share: where the build is, how programs are run, and what they may leave."""
+
+import os
+import shutil
+import time
+import uuid
+from pathlib import Path
+from typing import Callable, Iterator, List, Set
+
+import pytest
+from runner import DISAPPEARANCE_S, Runner, kill_marked, marked_processes
+
+SOURCE = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("SPILLWAY_BUILD", SOURCE / "build")).resolve()
+
+
+def built_flavours() -> List[str]:
+    """The MPI libraries (mpich, openmpi) for which this build has a preloaded library."""
+    prefix = "libspillway-"
+    return sorted(path.stem[len(prefix) :] for path in (BUILD / "lib" / "spillway").glob(prefix + "*.so"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that takes `flavour` runs once for each MPI library. None at all is an error (pyproject.toml)."""
+    if "flavour" in metafunc.fixturenames:
+        metafunc.parametrize("flavour", built_flavours(), scope="session")
+
+
+def shared_memory_files() -> Set[str]:
+    """Named segments of ours; other programs' are no concern of a test."""
+    return {path.name for path in Path("/dev/shm").glob("*spillway*")}
+
+
+@pytest.fixture(scope="session")
+def build_dir() -> Path:
+    assert (BUILD / "CMakeCache.txt").is_file(), f"{BUILD} is not a build; run ./dev build, or set SPILLWAY_BUILD"
+    return BUILD
+
+
+@pytest.fixture(scope="session")
+def spillway(build_dir: Path) -> Path:
+    """The command `spillway`."""
+    path = build_dir / "bin" / "spillway"
+    assert path.is_file(), f"{path} has not been built"
+    return path
+
+
+@pytest.fixture
+def run() -> Iterator[Runner]:
+    """Runs programs; kills what is left of them at the test's end."""
+    runner = Runner(uuid.uuid4().hex)
+    yield runner
+    kill_marked(runner.mark)
+
+
+@pytest.fixture
+def spill_dir(build_dir: Path) -> Iterator[Path]:
+    """An empty folder for spill files, on the disk that holds the build: /tmp may be memory, which spillway refuses."""
+    folder = build_dir / "spill-tests" / uuid.uuid4().hex
+    folder.mkdir(parents=True)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def nothing_left_behind(run: Runner, spill_dir: Path) -> Iterator[None]:
+    """After the test: no process that it started, no named shared segment, no file where it spilled."""
+    segments_before = shared_memory_files()
+    yield
+    deadline = time.monotonic() + DISAPPEARANCE_S
+    while marked_processes(run.mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    left = marked_processes(run.mark)
+    assert not left, f"processes left: {left}"
+    assert not shared_memory_files() - segments_before, "shared segments left"
+    assert not list(spill_dir.iterdir()), "spill files left"
+
+
+@pytest.fixture(scope="session")
+def plain_mpi(build_dir: Path) -> Callable[[str, int], List[str]]:
+    """plain_mpi(flavour, ranks): the words that start a program under the MPI library alone, as an oracle."""
+    cache = (build_dir / "CMakeCache.txt").read_text()
+
+    def words(flavour: str, ranks: int) -> List[str]:
+        compiler = next(line for line in cache.splitlines() if line.startswith(f"SPILLWAY_MPICC_{flavour}:"))
+        folder = Path(compiler.split("=", 1)[1]).parent
+        launcher = next(path for path in (folder / f"mpiexec.{flavour}", folder / "mpiexec") if path.exists())
+        if flavour == "openmpi":
+            # Containers run as root, with fewer cores than ranks.
+            allowances = ["OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"]
+            return ["env", *allowances, str(launcher), "--oversubscribe", "-n", str(ranks)]
+        return [str(launcher), "-n", str(ranks)]
+
+    return words

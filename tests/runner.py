@@ -1,0 +1,109 @@
+"""Running programs in tests: with a time limit, and so that all of their processes can be found again.
+
+Every program that a test starts carries the test's own mark in its environment, and so do all its descendants:
+by that mark the fixture `nothing_left_behind` finds what outlived the test.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, List, Mapping, Optional, Sequence, Union
+
+import pytest
+
+MARK_VARIABLE = "SPILLWAY_TEST_MARK"
+# How long the processes of a killed job may take to be gone.
+DISAPPEARANCE_S = 5.0
+
+Word = Union[str, Path, int]
+
+
+@dataclass
+class Finished:
+    """A program that has ended. `status` is the exit status, or minus the signal's number."""
+
+    command: List[str]
+    status: int
+    stdout: str
+    stderr: str
+    wall_s: float
+
+    def report(self) -> str:
+        return (
+            f"$ {' '.join(self.command)}\nstatus {self.status} after {self.wall_s:.1f} s\n"
+            f"--- stdout\n{self.stdout[-6000:]}\n--- stderr\n{self.stderr[-6000:]}"
+        )
+
+
+@dataclass
+class Runner:
+    """Runs programs with a time limit, and with the test's mark in their environment."""
+
+    mark: str
+    environment: Dict[str, str] = field(default_factory=dict)
+
+    def marked_environment(self, extra: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
+        return {**os.environ, **self.environment, MARK_VARIABLE: self.mark, **(extra or {})}
+
+    def start(self, command: Sequence[Word], env: Optional[Mapping[str, str]] = None, **options) -> subprocess.Popen:
+        """Starts a program in a session of its own, for tests that interrupt it."""
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        words = [str(word) for word in command]
+        return subprocess.Popen(
+            words, env=self.marked_environment(env), text=True, errors="replace", start_new_session=True, **options
+        )
+
+    def __call__(
+        self,
+        *command: Word,
+        status: Optional[int] = 0,
+        timeout_s: float = 60,
+        env: Optional[Mapping[str, str]] = None,
+        **options,
+    ) -> Finished:
+        """Runs a program to its end, which must have the given status (None: any). Too long a run fails the test."""
+        begin = time.monotonic()
+        process = self.start(command, env=env, **options)
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s)
+            late = False
+        except subprocess.TimeoutExpired:
+            kill_marked(self.mark)
+            process.kill()
+            stdout, stderr = process.communicate(timeout=DISAPPEARANCE_S)
+            late = True
+        words = [str(word) for word in command]
+        finished = Finished(words, process.returncode, stdout or "", stderr or "", time.monotonic() - begin)
+        if late:
+            pytest.fail(f"still running after {timeout_s} s\n{finished.report()}")
+        if status is not None and finished.status != status:
+            pytest.fail(f"ended with status {finished.status}, not {status}\n{finished.report()}")
+        return finished
+
+
+def marked_processes(mark: str) -> Dict[int, str]:
+    """Living processes that carry a test's mark: command lines by process number."""
+    wanted = f"{MARK_VARIABLE}={mark}".encode()
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (
+                    (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
+        except OSError:
+            continue  # ended meanwhile, or another user's
+    return found
+
+
+def kill_marked(mark: str) -> None:
+    for pid in marked_processes(mark):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue

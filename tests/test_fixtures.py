@@ -1,0 +1,63 @@
+"""The shared fixtures themselves: a check that cannot fail checks nothing."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from runner import Runner, marked_processes
+
+
+def test_runner_reports_status_and_output(run: Runner) -> None:
+    finished = run("sh", "-c", "echo out; echo err >&2; exit 3", status=3)
+    assert (finished.stdout, finished.stderr) == ("out\n", "err\n")
+
+
+def test_runner_fails_on_another_status(run: Runner) -> None:
+    with pytest.raises(pytest.fail.Exception, match="status 1, not 0"):
+        run("false")
+
+
+def test_runner_ends_what_runs_too_long_with_its_descendants(run: Runner) -> None:
+    with pytest.raises(pytest.fail.Exception, match="still running"):
+        run("sh", "-c", "sleep 60 & sleep 60", timeout_s=0.5)
+    assert not marked_processes(run.mark)
+
+
+def test_mark_finds_a_descendant_that_left_its_session(run: Runner) -> None:
+    run("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 &")
+    deadline = time.monotonic() + 5
+    while "sleep 60" not in " ".join(marked_processes(run.mark).values()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert "sleep 60" in " ".join(marked_processes(run.mark).values())
+
+
+FORGETFUL_TESTS = """
+def test_process(run, nothing_left_behind):
+    run("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 &")
+
+def test_file(spill_dir, nothing_left_behind):
+    (spill_dir / "rank0.spill").write_bytes(b"left")
+
+def test_clean(run, spill_dir, nothing_left_behind):
+    run("true")
+"""
+
+
+def test_nothing_left_behind_notices_processes_and_files(tmp_path: Path, build_dir: Path) -> None:
+    (tmp_path / "test_forgetful.py").write_text(FORGETFUL_TESTS)
+    for shared in ("conftest.py", "runner.py"):
+        shutil.copy(Path(__file__).with_name(shared), tmp_path)
+    outcome = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", str(tmp_path)],
+        env={**os.environ, "SPILLWAY_BUILD": str(build_dir)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert "3 passed, 2 errors" in outcome.stdout
+    assert "processes left" in outcome.stdout and "spill files left" in outcome.stdout
