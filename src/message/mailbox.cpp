@@ -1,5 +1,6 @@
 #include "message/mailbox.h"
 
+#include <atomic>
 #include <cstring>
 
 namespace spillway::message {
@@ -16,7 +17,7 @@ uint32_t Mailbox::take_free_cell() {
   uint64_t seen = head;
   while (static_cast<uint32_t>(seen) != node::kNoIndex) {
     const uint32_t index = static_cast<uint32_t>(seen);
-    const uint64_t next = (seen / kTagUnit + 1) * kTagUnit + reinterpret_cast<std::atomic<uint32_t>&>(cell_at(index).next);
+    const uint64_t next = (seen / kTagUnit + 1) * kTagUnit + std::atomic_ref(cell_at(index).next).load();
     if (head.compare_exchange_weak(seen, next)) return index;
   }
   auto& used = self_.header().used_cells;
@@ -30,7 +31,7 @@ uint32_t Mailbox::take_free_cell() {
 void Mailbox::free_cell(uint32_t index) {
   auto& head = self_.header().free_cells;
   uint64_t seen = head;
-  do reinterpret_cast<std::atomic<uint32_t>&>(cell_at(index).next) = static_cast<uint32_t>(seen);
+  do std::atomic_ref(cell_at(index).next).store(static_cast<uint32_t>(seen));
   while (!head.compare_exchange_weak(seen, (seen / kTagUnit + 1) * kTagUnit + index));
 }
 

@@ -27,12 +27,11 @@ struct Cell {
   uint64_t bytes;
   Payload payload;  // place `none`: the bytes are in `inlined`
   uint32_t sender;
-  uint32_t reserved;
-  uint64_t token;  // 0: the sender does not wait for an acknowledgement
+  uint32_t token;  // 0: the sender does not wait for an acknowledgement
   std::byte inlined[node::kInlineBytes];
 };
 static_assert(sizeof(Cell) == node::kCellBytes, "cells are an array in the shared segment");
-static_assert(offsetof(Cell, inlined) == 72);
+static_assert(offsetof(Cell, inlined) == 64);
 
 class Mailbox {
  public:

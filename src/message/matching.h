@@ -27,7 +27,7 @@ struct Envelope {
   Payload payload;              // place `none`: the bytes are in `inlined`
   std::vector<std::byte> inlined;
   uint32_t sender = 0;
-  uint64_t token = 0;  // 0: nobody waits for an acknowledgement
+  uint32_t token = 0;  // 0: nobody waits for an acknowledgement
 };
 
 struct PostedReceive {

@@ -47,8 +47,19 @@ bool Ledger::try_make_resident(uint64_t extra_bytes) {
   const RankRecord& me = self_.record();
   const uint64_t charge = me.managed_bytes + extra_bytes - me.resident_bytes;
   if (used_bytes() + charge > self_.header().budget_bytes) return false;
-  add_resident(charge, extra_bytes);
+  charge_everything(extra_bytes);
   return true;
+}
+
+void Ledger::charge_everything(uint64_t extra_bytes) {
+  const RankRecord& me = self_.record();
+  add_resident(me.managed_bytes + extra_bytes - me.resident_bytes, extra_bytes);
+  if (self_.hooks().all_charged != nullptr) self_.hooks().all_charged();
+}
+
+void Ledger::adopt(uint64_t bytes) {
+  NodeLock lock(self_.header());
+  self_.record().managed_bytes += bytes;
 }
 
 void Ledger::charge(uint64_t extra_bytes) {
@@ -81,7 +92,7 @@ void Ledger::make_resident(uint64_t extra_bytes) {
         ask_for_room(used_bytes() + me.managed_bytes + extra_bytes - me.resident_bytes - header.budget_bytes);
         // Only messages that wait for sleeping ranks are in the way: going on is the only way to get them delivered.
         done = !someone_can_still_make_room();
-        if (done) add_resident(me.managed_bytes + extra_bytes - me.resident_bytes, extra_bytes);
+        if (done) charge_everything(extra_bytes);
       }
       if (done) {
         me.load_ticket = 0;

@@ -30,6 +30,9 @@ class Ledger {
   // The same without waiting, for threads that cannot sleep on the rank's behalf: may go beyond the budget.
   void charge(uint64_t extra_bytes);
 
+  // Memory that was allocated before the rank attached: its own, but not yet charged.
+  void adopt(uint64_t bytes);
+
   // The rank has given up `resident_bytes` of residency; of its memory `managed_bytes` are freed for good.
   void give_back(uint64_t resident_bytes, uint64_t managed_bytes);
 
@@ -46,6 +49,7 @@ class Ledger {
   uint64_t store_floor_bytes() const;
   void add_resident(uint64_t resident, uint64_t managed);  // [lock]
   bool try_make_resident(uint64_t extra_bytes);            // [lock]
+  void charge_everything(uint64_t extra_bytes);            // [lock]
   void ask_for_room(uint64_t missing);                     // [lock]
   RankRecord* best_victim();                               // [lock]
   bool may_unload(const RankRecord& rank) const;           // [lock]

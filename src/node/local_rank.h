@@ -15,6 +15,7 @@ namespace spillway::node {
 struct RankHooks {
   void (*take_news)() = nullptr;                         // empty the mailbox
   uint64_t (*unload)(uint64_t wanted_bytes) = nullptr;   // returns the bytes given up, at least `wanted_bytes` where there are as many
+  void (*all_charged)() = nullptr;                       // the ledger has charged the rank for all its memory
   uint64_t (*trim_store)(uint64_t wanted_bytes) = nullptr;  // give unused pages of the message store back
 };
 

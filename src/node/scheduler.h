@@ -46,6 +46,14 @@ class Scheduler {
                                  [](void* f) -> uint64_t { return (*static_cast<Needed*>(f))(); }, &needed_arrivals});
   }
 
+  // Sleeps as block_until does, but leaves the slot alone.
+  // REQUIRES: the rank has released its slot. ENSURES: it still has none.
+  template <typename Met, typename Needed>
+  void sleep_until(Met met, Needed needed_arrivals) {
+    sleep_until(Condition{[](void* f) { return (*static_cast<Met*>(f))(); }, &met,
+                          [](void* f) -> uint64_t { return (*static_cast<Needed*>(f))(); }, &needed_arrivals});
+  }
+
   // Lets other ready ranks run first, if there are any: for programs that poll. Returns true if another rank ran. With a `pause_ns` the rank sleeps up to that long (or until it is rung) when nobody else
   // is ready; 0 returns at once.
   bool yield(uint64_t pause_ns);
