@@ -1,0 +1,31 @@
+// Progress of the iterations, on stderr: a bar that is drawn over itself on a terminal, otherwise lines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace pagerank {
+
+enum class ProgressStyle {
+  kNone,
+  kAutomatic,  // a bar if stderr is a terminal; under most MPI launchers it is a pipe
+  kBar,
+  kLines,
+};
+
+class Progress {
+ public:
+  Progress(ProgressStyle style, uint64_t iteration_count);
+
+  // After `done` iterations in `seconds`.
+  void show(uint64_t done, double seconds) const;
+  // Leaves the bar's line.
+  void finish() const;
+
+ private:
+  bool shows_bar_;
+  bool shows_lines_;
+  uint64_t iteration_count_;
+};
+
+}  // namespace pagerank

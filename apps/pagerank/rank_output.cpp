@@ -1,0 +1,75 @@
+#include "rank_output.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "agreement.h"
+#include "file_io.h"
+
+namespace pagerank {
+
+namespace {
+
+bool is_higher(const RankedVertex& left, const RankedVertex& right) {
+  return left.rank != right.rank ? left.rank > right.rank : left.vertex < right.vertex;
+}
+
+}  // namespace
+
+std::vector<RankedVertex> highest_ranks(std::span<const double> ranks, uint64_t first_vertex, uint64_t count) {
+  std::vector<RankedVertex> heap;  // its front is the lowest of those kept
+  for (size_t row = 0; row < ranks.size() && count > 0; ++row) {
+    const RankedVertex candidate{ranks[row], first_vertex + row};
+    if (heap.size() == count && !is_higher(candidate, heap.front())) {
+      continue;
+    }
+    if (heap.size() == count) {
+      std::pop_heap(heap.begin(), heap.end(), is_higher);
+      heap.pop_back();
+    }
+    heap.push_back(candidate);
+    std::push_heap(heap.begin(), heap.end(), is_higher);
+  }
+  std::sort_heap(heap.begin(), heap.end(), is_higher);
+  return heap;
+}
+
+std::vector<RankedVertex> gather_highest(MPI_Comm communicator, std::span<const double> ranks, uint64_t first_vertex,
+                                         uint64_t count) {
+  int rank = 0;
+  int rank_count = 0;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &rank_count);
+  const std::vector<RankedVertex> mine = highest_ranks(ranks, first_vertex, count);
+  const int bytes = static_cast<int>(mine.size() * sizeof(RankedVertex));
+  std::vector<int> all_bytes(rank_count);
+  MPI_Gather(&bytes, 1, MPI_INT, all_bytes.data(), 1, MPI_INT, 0, communicator);
+  std::vector<int> positions(rank_count, 0);
+  for (int sender = 1; sender < rank_count; ++sender) {
+    positions[sender] = positions[sender - 1] + all_bytes[sender - 1];
+  }
+  std::vector<RankedVertex> all(rank == 0 ? (positions.back() + all_bytes.back()) / sizeof(RankedVertex) : 0);
+  MPI_Gatherv(mine.data(), bytes, MPI_BYTE, all.data(), all_bytes.data(), positions.data(), MPI_BYTE, 0, communicator);
+  std::sort(all.begin(), all.end(), is_higher);
+  all.resize(std::min<uint64_t>(all.size(), count));
+  return all;
+}
+
+void write_ranks(MPI_Comm communicator, const std::string& path, std::span<const double> ranks, uint64_t first_vertex,
+                 uint64_t vertex_count) {
+  int rank = 0;
+  MPI_Comm_rank(communicator, &rank);
+  run_together(communicator, [&] {
+    if (rank == 0) {
+      File(path, O_WRONLY | O_CREAT | O_TRUNC).resize(vertex_count * sizeof(double));
+    }
+  });
+  run_together(communicator, [&] {
+    File file(path, O_WRONLY);
+    file.write_at(first_vertex * sizeof(double), ranks.data(), ranks.size_bytes());
+    file.close();
+  });
+}
+
+}  // namespace pagerank

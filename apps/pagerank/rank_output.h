@@ -1,0 +1,29 @@
+// What a run leaves behind: the ranks in a file, and a list of the highest.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace pagerank {
+
+struct RankedVertex {
+  double rank;
+  uint64_t vertex;
+};
+
+// The `count` highest of `ranks`, highest first; of equal ones the lower vertex comes first.
+std::vector<RankedVertex> highest_ranks(std::span<const double> ranks, uint64_t first_vertex, uint64_t count);
+
+// Collective. The `count` highest of all ranks, on rank 0.
+std::vector<RankedVertex> gather_highest(MPI_Comm communicator, std::span<const double> ranks, uint64_t first_vertex,
+                                         uint64_t count);
+
+// Collective. The file has one little-endian double for each vertex, in order of vertices; each rank writes its own.
+void write_ranks(MPI_Comm communicator, const std::string& path, std::span<const double> ranks, uint64_t first_vertex,
+                 uint64_t vertex_count);
+
+}  // namespace pagerank
