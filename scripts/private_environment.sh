@@ -38,7 +38,7 @@ unpack_missing_packages() {
   # The sources: a compiler from build/env/root cannot use a library that is installed outside it.
   [[ -d /usr/src/googletest && ${#packages[@]} == 0 ]] || packages+=(googletest)
   ((${#packages[@]} == 0)) || private_packages "${packages[@]}"
-  [[ ! -e $private_root/usr/bin/g++ ]] || { wrap_compiler g++ && wrap_compiler gcc; }
+  [[ ! -e $private_root/usr/bin/g++ ]] || wrap_compiler
 }
 
 compiler_suffices() {
@@ -60,11 +60,19 @@ python_suffices() {
 
 # An unpacked compiler finds its own parts; headers and libraries it must be told of, and its tools' libraries too.
 wrap_compiler() {
+  local tool
+  for tool in g++ gcc; do wrap_tool "$tool" "$tool" "--sysroot=$private_root"; done
+  wrap_tool c++ g++ "--sysroot=$private_root"
+  wrap_tool cc gcc "--sysroot=$private_root"
+  for tool in ar as ld nm objcopy objdump ranlib readelf strip; do wrap_tool "$tool" "$tool"; done
+}
+
+# wrap_tool NAME PROGRAM [ARGUMENT]: makes build/env/bin/NAME.
+wrap_tool() {
   cat >"$environment_folder/bin/$1" <<WRAPPER
 #!/bin/sh
 export LD_LIBRARY_PATH="$private_root/usr/lib/$(machine_triplet)\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
-export PATH="$private_root/usr/bin:\$PATH"
-exec "$private_root/usr/bin/$1" --sysroot="$private_root" "\$@"
+exec "$private_root/usr/bin/$2" ${3:+"\"$3\""} "\$@"
 WRAPPER
   chmod +x "$environment_folder/bin/$1"
 }
