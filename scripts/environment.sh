@@ -2,7 +2,7 @@
 # allowed, else into a private environment (scripts/private_environment.sh).
 #
 # After set_up: `python` is the interpreter to use, `cmake_settings` what cmake is told beyond its preset, and
-# `environment` says which of the two it is.
+# `environment` names the place, so that a folder configured with another one is noticed.
 
 environment_folder=$PWD/build/env
 python=/usr/bin/python3
@@ -56,11 +56,11 @@ set_up() {
     fi
   fi
   source scripts/private_environment.sh
-  environment=private
   set_up_private_environment
+  environment="private $(recipe)"
 }
 
-# A folder that was configured with the other environment's compiler and MPI cannot be configured again with this one's.
+# A folder that was configured with another environment's compiler and MPI cannot be configured again with this one's.
 forget_other_environment() {
   local folder=$1 mark=$1/environment.txt
   mkdir -p "$folder"

@@ -72,6 +72,7 @@ wrap_tool() {
   cat >"$environment_folder/bin/$1" <<WRAPPER
 #!/bin/sh
 export LD_LIBRARY_PATH="$private_root/usr/lib/$(machine_triplet)\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
+export PATH="$environment_folder/bin:\$PATH"
 exec "$private_root/usr/bin/$2" ${3:+"\"$3\""} "\$@"
 WRAPPER
   chmod +x "$environment_folder/bin/$1"
