@@ -12,6 +12,9 @@
 //
 // All three may be made before MPI_Init and after MPI_Finalize, where a wrong program calls them and the library is
 // to report it, and on invalid handles, for the same reason. They never throw: they stand right behind a C boundary.
+//
+// They nest: parts of MPI libraries call the exported MPI_ names themselves (ROMIO in Open MPI 4.1: MPI_Win_lock,
+// MPI_Put, MPI_Ialltoall), so an inner one finds the rank without a slot already and leaves it so.
 #pragma once
 
 #include <mpi.h>
