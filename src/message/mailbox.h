@@ -31,7 +31,7 @@ struct Cell {
   std::byte inlined[node::kInlineBytes];
 };
 static_assert(sizeof(Cell) == node::kCellBytes, "cells are an array in the shared segment");
-static_assert(offsetof(Cell, inlined) == 64);
+static_assert(offsetof(Cell, inlined) == 56);
 
 class Mailbox {
  public:

@@ -120,7 +120,7 @@ struct SegmentHeader {
 
 // One envelope, with the payload inside when it is small. Cells are passed between ranks through mailboxes.
 inline constexpr uint32_t kCellBytes = 256;
-inline constexpr uint32_t kInlineBytes = 192;
+inline constexpr uint32_t kInlineBytes = 200;
 
 // Chunks of the message store: in memory, and in the node's message spill file.
 inline constexpr uint64_t kMemoryChunkBytes = 8192;
