@@ -1,0 +1,124 @@
+"""The command line of `spillway`."""
+
+import argparse
+import sys
+from typing import List, Optional, Tuple
+
+from . import help_text
+from .errors import EXIT_NOT_STARTED, LaunchError
+from .mpi_library import FLAVOURS
+from .plan import RunOptions, make_plan, render_plan
+
+_SUMMARIES = ("text", "json", "none")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in the form of all other messages, with the option that was probably meant."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise LaunchError(message, f"see `{self.prog} --help`")
+
+
+def _parser(version: str) -> Tuple[_Parser, _Parser]:
+    formatter = argparse.RawDescriptionHelpFormatter
+    main = _Parser(prog="spillway", description=help_text.ABOUT, epilog=help_text.MAIN_EPILOG, formatter_class=formatter,
+                   allow_abbrev=False, add_help=False)
+    main.add_argument("-h", "--help", action="help", help="show this text")
+    main.add_argument("--version", action="version", version=f"Spillway {version}", help="show the version")
+    commands = main.add_subparsers(title="commands", metavar="command", dest="command", parser_class=_Parser)
+    run = commands.add_parser("run", help="run an MPI program that is larger than memory", description=help_text.RUN_ABOUT,
+                              epilog=help_text.RUN_EPILOG, formatter_class=formatter, allow_abbrev=False, add_help=False,
+                              usage="spillway run [options] [--] program [arguments]")
+    _add_run_options(run)
+    return main, run
+
+
+def _add_run_options(run: argparse.ArgumentParser) -> None:
+    add = run.add_argument
+    add("-h", "--help", action="help", help="show this text")
+    add("-n", "--ranks", type=int, metavar="ranks", help="ranks to start (default: as many as slots)")
+    add("--slots", type=int, metavar="k", help="ranks that run at a time (default: the cores that may be used)")
+    add("--memory", metavar="size", help="memory budget of all ranks together, as in 8G, 512M, 1.5GiB (default: 80%% of what "
+        "is available)")
+    add("--spill-dir", metavar="dir", help="where unloaded memory goes: a directory on a local disk (default: the first "
+        "suitable of $SPILLWAY_SPILL_DIR, $TMPDIR, /var/tmp and the current directory)")
+    add("--ranks-per-node", type=int, metavar="n", help="ranks on each machine; this version runs all on one")
+    add("--hosts", metavar="h,...", help="machines to run on; this version accepts this machine's own names only")
+    add("--mpi", choices=FLAVOURS, help="MPI library of the program (default: the one that it is linked with)")
+    add("--summary", choices=_SUMMARIES, default="text", help="form of the page at the end, on standard error "
+        "(default: text)")
+    add("--summary-file", metavar="file", help="write that page to a file instead")
+    add("--detect-deadlock", action="store_true", help="end the job when every rank waits for another one, and say for what")
+    add("--dry-run", action="store_true", help="show what would be done, and do nothing")
+    add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def _unknown_option(option: str, run: argparse.ArgumentParser) -> LaunchError:
+    import difflib  # only to help with a typing error
+
+    known = [name for action in run._actions for name in action.option_strings]
+    near = difflib.get_close_matches(option.split("=")[0], known, 1)
+    remedy = f"did you mean {near[0]}? " if near else ""
+    return LaunchError(f"unknown option {option}", remedy + "All options: `spillway run --help`; options of the program come "
+                       "after its name")
+
+
+def parse_run_options(arguments: List[str], version: str = "") -> Optional[RunOptions]:
+    """None when no command was given. Raises LaunchError on a mistake, SystemExit after help and version."""
+    main, run = _parser(version)
+    options, rest = main.parse_known_args(arguments)
+    if rest:
+        raise _unknown_option(rest[0], run)
+    if options.command is None:
+        main.print_help(sys.stderr)
+        return None
+    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    if program and program[0].startswith("-") and options.program[:1] != ["--"]:
+        raise _unknown_option(program[0], run)
+    if not program:
+        raise LaunchError("no program to run", "name it after the options: spillway run -n 8 ./app")
+    values = vars(options)
+    del values["command"]
+    return RunOptions(**dict(values, program=program))
+
+
+def _write_summary(options: RunOptions, text: str) -> None:
+    if options.summary_file is None:
+        sys.stderr.write(text)
+        return
+    try:
+        with open(options.summary_file, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        sys.stderr.write(f"spillway: cannot write the summary to {options.summary_file}: {error.strerror}\n")
+
+
+def _run(options: RunOptions, library_directory: str) -> int:
+    plan = make_plan(options, library_directory)
+    if options.dry_run:
+        sys.stdout.write(render_plan(plan))
+    for warning in plan.warnings:
+        sys.stderr.write(f"spillway: warning: {warning}\n")
+    if options.dry_run:
+        return 0
+    from .run_job import run_agent
+
+    status, text = run_agent(plan.agent_command)
+    if text and options.summary != "none":
+        from .report import parse_report
+        from .summary import render_json, render_text
+
+        render = render_json if options.summary == "json" else render_text
+        _write_summary(options, render(plan, parse_report(text)))
+    return status
+
+
+def main(arguments: List[str], library_directory: str, version: str) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        options = parse_run_options(arguments, version)
+        return EXIT_NOT_STARTED if options is None else _run(options, library_directory)
+    except LaunchError as error:
+        sys.stderr.write(error.render())
+        return EXIT_NOT_STARTED

@@ -1,0 +1,63 @@
+"""The texts of --help around the options: words, variables, exit statuses, failures, examples."""
+
+ABOUT = """\
+Spillway runs MPI programs on data larger than memory: many more ranks than fit, a few at a
+time, with the memory of those that wait on disk. The program needs no change."""
+
+MAIN_EPILOG = """\
+words:
+  rank      one process of an MPI program
+  slot      the right to run; with --slots 2, two ranks compute and the others wait their turn
+  budget    memory that all ranks together may keep resident (--memory)
+  load      bring a rank's memory back from disk; unload puts it there
+  spill     write to disk for want of memory: unloaded memory, and messages not yet received
+
+example:
+  spillway run -n 64 --slots 2 --memory 8G ./app input.dat
+
+`spillway run --help` has the options, variables, exit statuses and failures."""
+
+RUN_ABOUT = """\
+Run an ordinary, dynamically linked MPI program (MPICH or Open MPI) with more ranks than fit in
+memory. A rank that waits in MPI gives its slot to another one; when memory runs short, its
+memory is unloaded to the spill directory and loaded again when it is used."""
+
+RUN_EPILOG = """\
+words:
+  rank      one process of the MPI program
+  slot      the right to run; at most `k` ranks are between two MPI calls at any time
+  budget    memory that all ranks together may keep resident
+  spill     write to disk for want of memory: unloaded memory, and messages not yet received
+  sizes     K, M, G, T are powers of 1024: 1.5G = 1.5GiB = 1610612736
+
+environment:
+  SPILLWAY_SPILL_DIR   spill directory when --spill-dir is not given
+  TMPDIR               tried as spill directory after that
+  PATH                 where the program, and an MPI launcher not beside its library, are looked for
+  LD_LIBRARY_PATH      counts in finding the program's MPI library, as it does in the run
+  LD_PRELOAD           kept; Spillway's library comes first
+
+exit status:
+  0          every rank ended well
+  2          nothing was started: a mistake in the options, a program that is not a dynamically
+             linked MPI program, no suitable spill directory
+  126, 127   a rank's program could not be executed
+  128 + s    a rank was killed by signal s, or `spillway` was ended by it (130: ^C, 143: SIGTERM)
+  other      the status of the first rank that failed, or the code given to MPI_Abort; 1 when a
+             rank ended without MPI_Finalize or Spillway itself gave up
+
+failures:
+  The first failure of a rank (killed, crashed, exit status other than 0 or no MPI_Finalize) ends
+  all ranks, with one message that names rank, host, process, cause and remedy. After
+  MPI_Finalize, a rank's exit status is only passed on. SIGINT, SIGTERM, SIGHUP and SIGQUIT to
+  `spillway` reach every rank; what has not ended 5 seconds later, or at a second signal, is
+  killed. SIGUSR1 and SIGUSR2 are passed on. Nothing is left behind in any case: spill files
+  have no names, and no process outlives the job, even when `spillway` is killed with SIGKILL.
+
+examples:
+  spillway run ./app                                     slots, ranks and memory as the machine has
+  spillway run -n 64 --slots 2 --memory 8G ./app in.dat  64 ranks, two at a time, within 8 GiB
+  spillway run -n 16 --mpi openmpi python3 script.py     mpi4py: say which MPI it uses
+  spillway run -n 64 --memory 8G --dry-run ./app         what would be done, and why
+  spillway run -n 8 --summary json --summary-file s.json ./app
+  spillway run -n 8 --detect-deadlock ./app              which ranks wait for what"""

@@ -1,0 +1,68 @@
+"""The launcher that belongs to an MPI library, and the command that starts ranks with it."""
+
+import os
+from typing import Iterator, List, NamedTuple
+
+from .errors import LaunchError
+from .mpi_library import TITLES, MpiLibrary
+from .subprocess_output import output_of
+
+_NAMES = {
+    "mpich": ("mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"),
+    "openmpi": ("mpiexec.openmpi", "mpiexec", "mpirun"),
+}
+# What the launchers of each family say of themselves with --version.
+_SIGNS = {"mpich": ("HYDRA", "MPICH", "Intel(R) MPI", "MVAPICH"), "openmpi": ("OpenRTE", "Open MPI", "PRRTE")}
+_LEVELS_ABOVE_LIBRARY = 4  # <prefix>/lib/<machine>/<mpi>/lib/libmpi.so.40 has its launcher in <prefix>/bin
+
+
+class Launcher(NamedTuple):
+    path: str
+    version: str
+
+
+def _places(library: MpiLibrary) -> Iterator[str]:
+    for start in dict.fromkeys((library.path, os.path.realpath(library.path))) if library.path else ():
+        directory = os.path.dirname(start)
+        for _ in range(_LEVELS_ABOVE_LIBRARY):
+            yield os.path.join(directory, "bin")
+            directory = os.path.dirname(directory)
+    yield from os.environ.get("PATH", os.defpath).split(":")
+
+
+def find_launcher(library: MpiLibrary) -> Launcher:
+    """The launcher nearest to the library; else the first of its family in PATH."""
+    seen = set()
+    for directory in _places(library):
+        for name in _NAMES[library.flavour]:
+            # Open MPI takes the path it is called by as its prefix, and refuses /bin (a link to /usr/bin).
+            path = os.path.join(os.path.realpath(directory or "."), name)
+            if path in seen or not os.access(path, os.X_OK) or os.path.isdir(path):
+                continue
+            seen.add(path)
+            _, output = output_of([path, "--version"])
+            if any(sign in output for sign in _SIGNS[library.flavour]):
+                return Launcher(path, _version_in(output))
+    raise LaunchError(f"no launcher (mpiexec) of {TITLES[library.flavour]} found, neither near "
+                      f"{library.path or 'its library'} nor in PATH",
+                      "install it beside the library (Debian: mpich or openmpi-bin), or put its directory into PATH")
+
+
+def _version_in(output: str) -> str:
+    for line in output.splitlines():
+        for word in line.split():
+            if word[:1].isdigit() and "." in word:
+                return word
+    return "unknown version"
+
+
+def launcher_command(library: MpiLibrary, launcher: Launcher, ranks: int) -> List[str]:
+    """Options that let many more ranks than cores run, anywhere; the slots are what limits them."""
+    command = [launcher.path]
+    if library.flavour == "openmpi":
+        command += ["--quiet", "--oversubscribe", "--bind-to", "none"]
+        if os.geteuid() == 0:
+            command.append("--allow-run-as-root")
+    else:
+        command += ["-bind-to", "none"]
+    return command + ["-n", str(ranks)]

@@ -1,0 +1,96 @@
+"""Which MPI library a program will run with.
+
+The dynamic loader itself is asked (`ld.so --list`, which maps libraries but executes nothing of them), so that LD_LIBRARY_PATH,
+run paths and indirect dependencies count as they will in the run.
+"""
+
+import mmap
+import os
+import re
+from typing import Dict, NamedTuple, Optional
+
+from .elf_file import read_elf
+from .errors import LaunchError
+from .subprocess_output import output_of
+
+FLAVOURS = ("mpich", "openmpi")
+TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
+
+_LOADED = re.compile(r"^\s*(\S+) => (\S.*?)(?: \(0x[0-9a-f]+\))?$", re.MULTILINE)
+_MPI_NAME = re.compile(r"^lib(mpi|mpich|mpi_mt|mpi_cray|mpi_ibm|pmpi|open-rte)[.]so")
+# Names that only one family's library contains; Open MPI once used the file name libmpi.so.12 as well.
+_MARKS = {"openmpi": b"ompi_mpi_comm_world", "mpich": b"MPIR_"}
+
+
+class MpiLibrary(NamedTuple):
+    flavour: str
+    path: str  # empty when the user said which
+
+
+def find_program(name: str) -> str:
+    """Path of the program as execvp would find it."""
+    if "/" in name:
+        candidates = [name]
+    else:
+        candidates = [os.path.join(part or ".", name) for part in os.environ.get("PATH", os.defpath).split(":")]
+    for path in candidates:
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    existing = [path for path in candidates if os.path.exists(path)]
+    if not existing:
+        where = "" if "/" in name else " in any directory of PATH"
+        raise LaunchError(f"there is no program `{name}`{where}", "check its name; for one in this directory, write ./" +
+                          os.path.basename(name))
+    if os.path.isdir(existing[0]):
+        raise LaunchError(f"`{existing[0]}` is a directory, not a program", "name the program in it")
+    raise LaunchError(f"`{existing[0]}` is not executable", f"chmod +x {existing[0]}")
+
+
+def detect_mpi_library(program: str) -> MpiLibrary:
+    """Raises LaunchError, which says why `program` cannot run under Spillway."""
+    try:
+        elf = read_elf(program)
+    except OSError as error:
+        raise LaunchError(f"cannot read `{program}`: {error.strerror}", "Spillway must see which MPI library it is linked "
+                          "with; make it readable, or say which with --mpi") from None
+    if not elf.is_elf:
+        what = "is a script" if elf.is_script else "is not a program for Linux (no ELF file)"
+        raise LaunchError(f"`{program}` {what}, so its MPI library cannot be seen",
+                          "say which one the processes that it starts use: --mpi mpich or --mpi openmpi")
+    if not elf.is_for_this_machine:
+        raise LaunchError(f"`{program}` was compiled for another kind of processor than this machine's "
+                          f"({os.uname().machine})", "compile it for this machine, as a 64-bit program")
+    if not elf.interpreter:
+        raise LaunchError(f"`{program}` is statically linked: nothing can be put between it and its MPI library",
+                          "link it dynamically (without -static, against the MPI library's .so)")
+    return _library_among(program, _libraries_of(program, elf.interpreter))
+
+
+def _libraries_of(program: str, loader: str) -> Dict[str, str]:
+    _, listing = output_of([loader, "--list", program])
+    return {name: path for name, path in _LOADED.findall(listing)}
+
+
+def _library_among(program: str, libraries: Dict[str, str]) -> MpiLibrary:
+    candidates = {name: path for name, path in libraries.items() if _MPI_NAME.match(name)}
+    for name, path in candidates.items():
+        if path == "not found":
+            raise LaunchError(f"the MPI library of `{program}`, {name}, is not on this machine",
+                              "install it, or name its directory in LD_LIBRARY_PATH")
+        flavour = flavour_of_library(path)
+        if flavour:
+            return MpiLibrary(flavour, path)
+    raise LaunchError(f"`{program}` is not an MPI program: no MPI library among those it is linked with",
+                      "compile it with mpicc or mpicxx; if it loads MPI later (as Python with mpi4py does), say which "
+                      "with --mpi mpich or --mpi openmpi")
+
+
+def flavour_of_library(path: str) -> Optional[str]:
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            for flavour, mark in _MARKS.items():
+                if content.find(mark) >= 0:
+                    return flavour
+    except (OSError, ValueError):
+        pass
+    return None

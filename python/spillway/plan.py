@@ -1,0 +1,157 @@
+"""Everything that is decided before a job starts."""
+
+import os
+import socket
+from typing import List, NamedTuple, Optional
+
+from .errors import LaunchError
+from .machine import Figure, available_memory, total_memory, usable_cores
+from .mpi_launcher import Launcher, find_launcher, launcher_command
+from .mpi_library import TITLES, MpiLibrary, detect_mpi_library, find_program
+from .sizes import format_size, parse_size
+from .spill_directory import SpillDirectory, choose_spill_directory
+
+_DEFAULT_MEMORY_PERCENT = 80  # the rest is for the page cache and for what others start meanwhile
+_LEAST_BUDGET = 16 << 20
+_MOST_RANKS = 65536
+# Smaller allocations stay with the C library: one mapping each would cost more than their unloading gains.
+_MINIMUM_MANAGED_BYTES = 1 << 20
+
+
+class RunOptions(NamedTuple):
+    """The options of `spillway run`, as given; None: not given."""
+
+    program: List[str]
+    ranks: Optional[int] = None
+    slots: Optional[int] = None
+    memory: Optional[str] = None
+    spill_dir: Optional[str] = None
+    ranks_per_node: Optional[int] = None
+    hosts: Optional[str] = None
+    mpi: Optional[str] = None
+    summary: str = "text"
+    summary_file: Optional[str] = None
+    detect_deadlock: bool = False
+    dry_run: bool = False
+
+
+class Plan(NamedTuple):
+    program: List[str]
+    library: MpiLibrary
+    launcher: Launcher
+    ranks: Figure
+    slots: Figure
+    cores: Figure
+    budget: Figure
+    spill: SpillDirectory
+    preload: str
+    agent: str
+    rank_program: str
+    detects_deadlock: bool
+    warnings: List[str]
+
+    def mpi_command(self) -> List[str]:
+        return launcher_command(self.library, self.launcher, self.ranks.value) + [self.rank_program] + self.program
+
+    def agent_command(self, report_descriptor: int) -> List[str]:
+        command = [self.agent]
+        for name, value in (("ranks", self.ranks.value), ("slots", self.slots.value), ("memory", self.budget.value),
+                            ("spill-dir", self.spill.path), ("preload", self.preload),
+                            ("minimum-managed", _MINIMUM_MANAGED_BYTES), ("cpus", self.cores.value),
+                            ("report-fd", report_descriptor)):
+            command += [f"--{name}", str(value)]
+        return command + (["--detect-deadlock"] if self.detects_deadlock else []) + ["--"] + self.mpi_command()
+
+
+def make_plan(options: RunOptions, library_directory: str) -> Plan:
+    """Raises LaunchError when the job cannot be started."""
+    cores = usable_cores()
+    slots = _count("--slots", options.slots) or cores
+    ranks = _count("-n", options.ranks) or Figure(slots.value, "as many as slots")
+    if slots.value > ranks.value:
+        slots = Figure(ranks.value, "as many as ranks")
+    _check_single_node(options, ranks.value)
+    warnings: List[str] = []
+    budget = _budget(options.memory, warnings)
+    library = _library(options)
+    launcher = find_launcher(library)
+    spill = choose_spill_directory(options.spill_dir, budget.value, options.memory is not None)
+    if spill.warning:
+        warnings.append(spill.warning)
+    own = [os.path.join(library_directory, name)
+           for name in (f"libspillway-{library.flavour}.so", "spillway-node", "spillway-rank")]
+    for path in own:
+        if not os.path.exists(path):
+            raise LaunchError(f"this installation of Spillway has no {path}",
+                              f"build Spillway on a machine with {TITLES[library.flavour]}'s mpi.h installed")
+    return Plan(options.program, library, launcher, ranks, slots, cores, budget, spill, own[0], own[1], own[2],
+                options.detect_deadlock, warnings)
+
+
+def _library(options: RunOptions) -> MpiLibrary:
+    program = find_program(options.program[0])
+    return MpiLibrary(options.mpi, "") if options.mpi else detect_mpi_library(program)
+
+
+def _count(option: str, value: Optional[int]) -> Optional[Figure]:
+    if value is None:
+        return None
+    if not 1 <= value <= _MOST_RANKS:
+        raise LaunchError(f"{option} {value}: must be between 1 and {_MOST_RANKS}")
+    return Figure(value, "asked for")
+
+
+def _budget(asked: Optional[str], warnings: List[str]) -> Figure:
+    available = available_memory()
+    if asked is None:
+        value = available.value * _DEFAULT_MEMORY_PERCENT // 100
+        origin = f"{_DEFAULT_MEMORY_PERCENT}% of {format_size(available.value)}, {available.origin}"
+    else:
+        value, origin = parse_size(asked), "asked for"
+        if value > available.value:
+            warnings.append(f"--memory {format_size(value)} is more than the {available.origin} "
+                            f"({format_size(available.value)}); the kernel may swap, or kill ranks")
+        if value > total_memory():
+            raise LaunchError(f"--memory {format_size(value)} is more than this machine has "
+                              f"({format_size(total_memory())})", "leave --memory away, or ask for less")
+    if value < _LEAST_BUDGET:
+        raise LaunchError(f"a memory budget of {format_size(value)} ({origin}) is too small to run anything",
+                          f"ask for at least {format_size(_LEAST_BUDGET)}")
+    return Figure(value, origin)
+
+
+def _own_names() -> List[str]:
+    name = socket.gethostname()
+    return ["localhost", "127.0.0.1", "::1", name.lower(), name.split(".")[0].lower()]
+
+
+def _check_single_node(options: RunOptions, ranks: int) -> None:
+    remedy = "run all ranks on this machine: leave --hosts and --ranks-per-node away"
+    hosts = dict.fromkeys(host.strip().lower() for host in (options.hosts or "").split(",") if host.strip())
+    if options.hosts is not None and not hosts:
+        raise LaunchError("--hosts names no host", remedy)
+    for host in hosts:
+        if host not in _own_names():
+            raise LaunchError(f"--hosts {options.hosts}: jobs over several nodes are not supported in this version, and "
+                              f"`{host}` is not this machine ({socket.gethostname()})", remedy)
+    per_node = _count("--ranks-per-node", options.ranks_per_node)
+    if per_node and per_node.value < ranks:
+        raise LaunchError(f"--ranks-per-node {per_node.value} asks for {-(-ranks // per_node.value)} nodes for {ranks} ranks; "
+                          "jobs over several nodes are not supported in this version", remedy)
+
+
+def render_plan(plan: Plan) -> str:
+    import shlex  # for --dry-run only
+
+    kind = f"{plan.library.path or '(named by --mpi)'}"
+    rows = (
+        ("MPI library", f"{TITLES[plan.library.flavour]}, {kind}"),
+        ("MPI launcher", f"{plan.launcher.path} (version {plan.launcher.version})"),
+        ("preloaded", plan.preload),
+        ("ranks", f"{plan.ranks.value}  ({plan.ranks.origin})"),
+        ("slots", f"{plan.slots.value}  ({plan.slots.origin})"),
+        ("memory budget", f"{format_size(plan.budget.value)}  ({plan.budget.origin})"),
+        ("spill directory", f"{plan.spill.path}  ({plan.spill.file_system}, {format_size(plan.spill.free_bytes)} free)"),
+        ("command", shlex.join(plan.mpi_command())),
+    )
+    return "".join(f"{name:<16} {value}\n" for name, value in rows)

@@ -1,0 +1,122 @@
+"""Where unloaded memory goes: a directory on a local disk, checked before anything is started."""
+
+import errno
+import os
+from typing import List, NamedTuple, Optional
+
+from .errors import LaunchError
+from .sizes import format_size
+
+# File systems that keep their files in memory: spilling there would free nothing.
+_IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}
+# A server's caches and locks stand between us and the storage; slow, and full when others fill it.
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs"}
+# With the default budget (most of the machine's memory), less space than this part of it is an error, and less than all a warning.
+_LEAST_PART_OF_DEFAULT_BUDGET = 8
+
+
+class SpillDirectory(NamedTuple):
+    path: str
+    file_system: str
+    free_bytes: int
+    warning: str = ""
+
+
+def _unescape(path: str) -> str:
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        path = path.replace(code, character)
+    return path
+
+
+def file_system_of(path: str, mountinfo: str = "/proc/self/mountinfo") -> str:
+    """Type of the file system that holds `path`: that of the last, longest mount point above it."""
+    real = os.path.realpath(path)
+    best, kind = "", "unknown"
+    with open(mountinfo, encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            left, _, right = line.partition(" - ")
+            mount_point = _unescape(left.split()[4])
+            holds = mount_point == "/" or real == mount_point or real.startswith(mount_point + "/")
+            if holds and len(mount_point) >= len(best):
+                best, kind = mount_point, right.split()[0]
+    return kind
+
+
+def _try_to_write(path: str) -> None:
+    """Writes a block into a file without a name, as the ranks will."""
+    flags = os.O_TMPFILE | os.O_RDWR
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR):
+            raise
+        import tempfile  # slow to import, and hardly ever needed
+
+        descriptor, name = tempfile.mkstemp(prefix="spillway-", dir=path)
+        os.unlink(name)
+    try:
+        os.posix_fallocate(descriptor, 0, 1 << 16)
+    finally:
+        os.close(descriptor)
+
+
+def check_spill_directory(path: str, budget: int, is_budget_chosen: bool) -> SpillDirectory:
+    """Raises LaunchError when memory cannot be unloaded to `path`."""
+    if not os.path.isdir(path):
+        raise LaunchError(f"spill directory {path}: " + ("not a directory" if os.path.exists(path) else "does not exist"),
+                          "name an existing directory on a local disk with --spill-dir")
+    kind = file_system_of(path)
+    if kind in _IN_MEMORY:
+        raise LaunchError(f"spill directory {path} is on {kind}, which is memory itself",
+                          "name a directory on a local disk with --spill-dir")
+    if kind in _NETWORK:
+        raise LaunchError(f"spill directory {path} is on a network file system ({kind})",
+                          "name a directory on a disk of this machine with --spill-dir")
+    _check_writable(path)
+    return _check_space(path, kind, budget, is_budget_chosen)
+
+
+def _check_writable(path: str) -> None:
+    try:
+        _try_to_write(path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise LaunchError(f"spill directory {path} is full: {error.strerror}",
+                              "free space there, or name another directory with --spill-dir") from None
+        raise LaunchError(f"spill directory {path} cannot be written to: {error.strerror}",
+                          "get write permission, or name another directory with --spill-dir") from None
+
+
+def _check_space(path: str, kind: str, budget: int, is_budget_chosen: bool) -> SpillDirectory:
+    status = os.statvfs(path)
+    free = status.f_bavail * status.f_frsize
+    needed = budget if is_budget_chosen else budget // _LEAST_PART_OF_DEFAULT_BUDGET
+    if free < needed:
+        raise LaunchError(f"spill directory {path} has {format_size(free)} free; Spillway asks for at least "
+                          f"{format_size(needed)}, {'the' if is_budget_chosen else 'an eighth of the'} memory budget",
+                          "free space there, name another directory with --spill-dir, or a smaller --memory")
+    warning = ""
+    if free < budget:
+        warning = (f"spill directory {path} has {format_size(free)} free, less than the memory budget of "
+                   f"{format_size(budget)}; a job much larger than memory would fill it")
+    return SpillDirectory(os.path.realpath(path), kind, free, warning)
+
+
+def _candidates() -> List[str]:
+    named = [os.environ.get("TMPDIR"), "/var/tmp", os.getcwd()]
+    return list(dict.fromkeys(path for path in named if path))
+
+
+def choose_spill_directory(asked: Optional[str], budget: int, is_budget_chosen: bool) -> SpillDirectory:
+    """The one asked for (option, then SPILLWAY_SPILL_DIR), or else the first suitable of the usual places."""
+    asked = asked or os.environ.get("SPILLWAY_SPILL_DIR")
+    if asked:
+        return check_spill_directory(asked, budget, is_budget_chosen)
+    problems = []
+    for path in _candidates():
+        try:
+            return check_spill_directory(path, budget, is_budget_chosen)
+        except LaunchError as error:
+            problems.append(str(error))
+    raise LaunchError("no suitable directory to spill to:\n    " + "\n    ".join(problems),
+                      "name a directory on a local disk with --spill-dir, or a smaller --memory")

@@ -1,0 +1,121 @@
+"""The page at the end of a job: where its time and its bytes went."""
+
+from typing import Dict, List, Tuple
+
+from .plan import Plan
+from .report import JobReport
+from .sizes import format_size
+
+_TIMES = (
+    ("compute", "compute_ns", "held a slot and ran"),
+    ("wait", "wait_ns", "blocked on messages of other ranks"),
+    ("ready", "ready_ns", "could go on, waited for a slot or for room"),
+    ("load", "load_ns", "read unloaded memory back"),
+    ("unload", "unload_ns", "wrote memory out"),
+)
+_BYTES = (
+    ("loaded", "loaded_bytes", "unloaded memory read back"),
+    ("unloaded", "unloaded_bytes", "memory written to the spill directory"),
+    ("spilled", "spilled_bytes", "messages written to the spill directory"),
+)
+_RANKS_NAMED = 3
+_BAR_WIDTH = 24
+_LINE_WIDTH = 78
+
+
+def _seconds(nanoseconds: float) -> str:
+    seconds = nanoseconds / 1e9
+    if seconds >= 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s"
+
+
+def _bar(share: float) -> str:
+    """`share` of _BAR_WIDTH characters, in eighths."""
+    eighths = round(max(0.0, min(1.0, share)) * _BAR_WIDTH * 8)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+
+
+def _count(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+def render_text(plan: Plan, report: JobReport) -> str:
+    figures = report.figures
+    outcome = "ended well" if report.exit_status == 0 else f"exit status {report.exit_status}"
+    title = f"── Spillway: {' '.join(plan.program)}"
+    if len(title) > _LINE_WIDTH - 4:
+        title = title[: _LINE_WIDTH - 5] + "…"
+    lines = [title + " " + "─" * max(0, _LINE_WIDTH - 1 - len(title))]
+    lines.append(f"  {plan.ranks.value} ranks, {plan.slots.value} at a time, on {report.host}: {outcome} after "
+                 f"{_seconds(figures['wall_ns'])}")
+    if figures.get("attached_ranks", 0) == 0:
+        lines.append("  No rank called MPI_Init, so Spillway had nothing to do.")
+    else:
+        lines += _memory_lines(figures) + _time_lines(report) + _byte_lines(report) + _rank_lines(report)
+    return "\n".join(lines + ["─" * _LINE_WIDTH]) + "\n"
+
+
+def _memory_lines(figures: Dict[str, int]) -> List[str]:
+    peak, budget = figures["peak_bytes"], figures["budget_bytes"]
+    share = peak / budget if budget else 0.0
+    return ["", f"  memory    peak {format_size(peak)} resident of {format_size(budget)} budget "
+            f"({100 * share:.0f}%)  {_bar(share)}"]
+
+
+def _time_lines(report: JobReport) -> List[str]:
+    whole = sum(report.total(key) for _, key, _ in _TIMES) or 1
+    lines = ["", "  time      sum of ranks  share"]
+    for name, key, meaning in _TIMES:
+        value = report.total(key)
+        lines.append(f"  {name:<8} {_seconds(value):>12} {100 * value / whole:>5.1f}%  {meaning}")
+    return lines
+
+
+def _byte_lines(report: JobReport) -> List[str]:
+    lines = ["", "  bytes            total"]
+    for name, key, meaning in _BYTES:
+        lines.append(f"  {name:<8} {format_size(report.total(key)):>12}         {meaning}")
+    lines.append(f"  {'messages':<8} {format_size(report.total('sent_bytes')):>12}         in "
+                 f"{_count(report.total('sent_messages'))} messages")
+    return lines
+
+
+def _most(report: JobReport, key: str) -> List[Tuple[int, int]]:
+    pairs = sorted(((rank[key], number) for number, rank in enumerate(report.ranks)), key=lambda pair: (-pair[0], pair[1]))
+    return [(number, value) for value, number in pairs[:_RANKS_NAMED] if value > 0]
+
+
+def _rank_lines(report: JobReport) -> List[str]:
+    if len(report.ranks) < 2:
+        return []
+    lines = []
+    for title, key in (("computed longest", "compute_ns"), ("waited longest", "wait_ns")):
+        most = _most(report, key)
+        if most:
+            lines.append(f"  {title:<17} " + ", ".join(f"rank {number} ({_seconds(value)})" for number, value in most))
+    return [""] + lines if lines else []
+
+
+def render_json(plan: Plan, report: JobReport) -> str:
+    import json  # for --summary json only
+
+    figures = report.figures
+    totals = {key: report.total(key) for key in (report.ranks[0] if report.ranks else {}) if key != "pid"}
+    content = {
+        "program": plan.program,
+        "mpi": plan.library.flavour,
+        "host": report.host,
+        "ranks": plan.ranks.value,
+        "slots": plan.slots.value,
+        "budget_bytes": plan.budget.value,
+        "peak_bytes": figures.get("peak_bytes", 0),
+        "wall_ns": figures.get("wall_ns", 0),
+        "exit_status": report.exit_status,
+        "failure": report.failure or None,
+        "spill_directory": plan.spill.path,
+        "totals": totals,
+        "per_rank": [dict(rank, rank=number, state=report.states[number]) for number, rank in enumerate(report.ranks)],
+    }
+    return json.dumps(content, indent=2) + "\n"
