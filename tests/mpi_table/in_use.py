@@ -1,7 +1,6 @@
 """The MPI libraries that the build under test uses, and where the table and its generator are."""
 
 import os
-import sys
 from typing import Dict, Tuple
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -9,8 +8,6 @@ SOURCES = os.path.join(REPOSITORY, "src")
 FUNCTIONS = os.path.join(SOURCES, "interpose", "functions")
 BUILD = os.path.abspath(os.environ.get("SPILLWAY_BUILD", os.path.join(REPOSITORY, "build")))
 COMPILER = os.environ.get("CXX", "c++")
-
-sys.path.insert(0, FUNCTIONS)
 
 
 def headers_in_use() -> Dict[str, str]:

@@ -4,13 +4,14 @@ import os
 import re
 import subprocess
 import sys
-
-import pytest
-from in_use import COMPILER, FUNCTIONS, SOURCES, headers_in_use, library_of
+from pathlib import Path
+from typing import Dict, List, Set
 
 import function_table
 import generate_entry_points
 import mpi_header
+import pytest
+from in_use import COMPILER, FUNCTIONS, SOURCES, headers_in_use, library_of
 
 HEADERS = headers_in_use()
 TABLE = function_table.read_table()
@@ -29,58 +30,89 @@ MPI_Win_flush: block library leave -> 77
 EXPECTED_OF_MPI_4 = "MPI_Barrier_init: request library prepared(0,request) leave -> 0\n"
 
 
-def run(*command):
-    return subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          universal_newlines=True, timeout=120)
+def run(*command: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120
+    )
 
 
 @pytest.fixture(scope="module", params=sorted(HEADERS))
-def flavour(request):
+def mpi_library(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture(scope="module")
-def declared(flavour):
-    return mpi_header.functions_of(HEADERS[flavour], COMPILER)
+def declared(mpi_library: str) -> Dict[str, mpi_header.Prototype]:
+    return mpi_header.functions_of(HEADERS[mpi_library], COMPILER)
 
 
 @pytest.fixture(scope="module")
-def generated(flavour, tmp_path_factory):
+def generated(mpi_library: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with what the build's own command generates, compiled without a warning."""
-    folder = tmp_path_factory.mktemp(flavour)
-    done = run(sys.executable, os.path.join(FUNCTIONS, "generate_entry_points.py"), "--compiler", COMPILER,
-               "--header", HEADERS[flavour], "--entry-points", str(folder / "entry_points.cpp"),
-               "--table", str(folder / "function_table.inc"))
+    folder = tmp_path_factory.mktemp(mpi_library)
+    done = run(
+        sys.executable,
+        os.path.join(FUNCTIONS, "generate_entry_points.py"),
+        "--compiler",
+        COMPILER,
+        "--header",
+        HEADERS[mpi_library],
+        "--entry-points",
+        str(folder / "entry_points.cpp"),
+        "--table",
+        str(folder / "function_table.inc"),
+    )
     assert done.returncode == 0 and done.stdout == "", done.stdout
     return folder
 
 
-def compile_object(flavour, source, target, *options):
-    return run(COMPILER, "-std=c++20", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-fPIC", "-fvisibility=hidden",
-               "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX", "-isystem", os.path.dirname(HEADERS[flavour]),
-               "-I", SOURCES, *options, "-c", str(source), "-o", str(target))
+def compile_object(mpi_library: str, source: Path, target: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    return run(
+        COMPILER,
+        "-std=c++20",
+        "-Wall",
+        "-Wextra",
+        "-Wshadow",
+        "-Werror",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-DMPICH_SKIP_MPICXX",
+        "-DOMPI_SKIP_MPICXX",
+        "-isystem",
+        os.path.dirname(HEADERS[mpi_library]),
+        "-I",
+        SOURCES,
+        *options,
+        "-c",
+        str(source),
+        "-o",
+        str(target),
+    )
 
 
 @pytest.fixture(scope="module")
-def entry_points_object(flavour, generated):
-    done = compile_object(flavour, generated / "entry_points.cpp", generated / "entry_points.o")
+def entry_points_object(mpi_library: str, generated: Path) -> Path:
+    done = compile_object(mpi_library, generated / "entry_points.cpp", generated / "entry_points.o")
     assert done.returncode == 0, done.stdout
     return generated / "entry_points.o"
 
 
-def exported(path, *options):
+def exported(path: Path, *options: str) -> Set[str]:
     done = run("nm", "--defined-only", *options, str(path))
     assert done.returncode == 0, done.stdout
     symbols = (line.split()[-1] for line in done.stdout.splitlines() if re.search(r" [TWi] ", line))
     return {symbol for symbol in symbols if re.match(r"MPI_(T_[a-z]|[A-Z][a-z0-9])", symbol)}
 
 
-def test_defines_every_delegated_function_and_no_other(entry_points_object, declared):
+def test_defines_every_delegated_function_and_no_other(
+    entry_points_object: Path, declared: Dict[str, mpi_header.Prototype]
+) -> None:
     assert exported(entry_points_object) == {
-        name for name in declared if TABLE[name].kind in function_table.DELEGATED_KINDS}
+        name for name in declared if TABLE[name].kind in function_table.DELEGATED_KINDS
+    }
 
 
-def stand_ins_for_the_library(program_objects):
+def stand_ins_for_the_library(program_objects: List[Path]) -> str:
     """C source that defines what the objects want of an MPI library: functions that abort, and data of no meaning."""
     undefined, defined = set(), set()
     for path in program_objects:
@@ -89,45 +121,61 @@ def stand_ins_for_the_library(program_objects):
         defined.update(re.findall(r" [TWDB] (\w+)$", done.stdout, re.MULTILINE))
     return "#include <stdlib.h>\n" + "".join(
         f"void {name}(void) {{ abort(); }}\n" if name.startswith("PMPI_") else f"char {name}[1024];\n"
-        for name in sorted(undefined - defined))
+        for name in sorted(undefined - defined)
+    )
 
 
-def test_entry_points_wrap_the_library_call_in_order(flavour, declared, entry_points_object, generated):
+def test_entry_points_wrap_the_library_call_in_order(
+    mpi_library: str, declared: Dict[str, mpi_header.Prototype], entry_points_object: Path, generated: Path
+) -> None:
     has_persistent_collectives = "MPI_Barrier_init" in declared
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded_calls.cpp")
+    source = Path(__file__).with_name("recorded_calls.cpp")
     calls_object, program = generated / "recorded_calls.o", generated / "recorded_calls"
-    done = compile_object(flavour, source, calls_object,
-                          *(["-DHAS_PERSISTENT_COLLECTIVES"] if has_persistent_collectives else []))
+    done = compile_object(
+        mpi_library, source, calls_object, *(["-DHAS_PERSISTENT_COLLECTIVES"] if has_persistent_collectives else [])
+    )
     assert done.returncode == 0, done.stdout
     (generated / "library.c").write_text(stand_ins_for_the_library([entry_points_object, calls_object]))
-    done = run(COMPILER, "-o", str(program), str(entry_points_object), str(calls_object),
-               "-x", "c", str(generated / "library.c"))
+    done = run(
+        COMPILER,
+        "-o",
+        str(program),
+        str(entry_points_object),
+        str(calls_object),
+        "-x",
+        "c",
+        str(generated / "library.c"),
+    )
     assert done.returncode == 0, done.stdout
     done = run(str(program))
     assert done.returncode == 0, done.stdout
     assert done.stdout == EXPECTED + (EXPECTED_OF_MPI_4 if has_persistent_collectives else "")
 
 
-def test_lists_name_and_kind_of_every_function(generated, declared):
-    listed = re.findall(r"^SPILLWAY_MPI_FUNCTION\((\w+), (\w+)\)$",
-                        (generated / "function_table.inc").read_text(), re.MULTILINE)
+def test_lists_name_and_kind_of_every_function(generated: Path, declared: Dict[str, mpi_header.Prototype]) -> None:
+    listed = re.findall(
+        r"^SPILLWAY_MPI_FUNCTION\((\w+), (\w+)\)$", (generated / "function_table.inc").read_text(), re.MULTILINE
+    )
     assert dict(listed) == {name: TABLE[name].kind for name in declared}
     assert len(listed) == len(declared)
 
 
-def test_a_prototype_of_ours_that_is_not_the_header_s_does_not_compile(flavour, tmp_path):
+def test_a_prototype_of_ours_that_is_not_the_header_s_does_not_compile(mpi_library: str, tmp_path: Path) -> None:
     wrong = function_table.Function(**{**vars(TABLE["MPI_Send"]), "parameters": ["void *buf", "int count"]})
-    (tmp_path / "check.cpp").write_text("#include <mpi.h>\n#include <type_traits>\n" +
-                                        generate_entry_points.signature_check(wrong))
-    done = compile_object(flavour, tmp_path / "check.cpp", tmp_path / "check.o")
+    (tmp_path / "check.cpp").write_text(
+        "#include <mpi.h>\n#include <type_traits>\n" + generate_entry_points.signature_check(wrong)
+    )
+    done = compile_object(mpi_library, tmp_path / "check.cpp", tmp_path / "check.o")
     assert done.returncode != 0
     assert "MPI_Send of this mpi.h is not the table's" in done.stdout
 
 
-def test_library_exports_what_is_ours_or_delegated_and_nothing_local(flavour, declared):
-    library = library_of(flavour)
+def test_library_exports_what_is_ours_or_delegated_and_nothing_local(
+    mpi_library: str, declared: Dict[str, mpi_header.Prototype]
+) -> None:
+    library = library_of(mpi_library)
     assert os.path.exists(library), f"{library} is not built"
-    symbols = exported(library, "-D")
+    symbols = exported(Path(library), "-D")
     wanted = {name for name in declared if TABLE[name].kind != "local"}
     assert sorted(wanted - symbols) == [], "not exported"
     assert sorted(symbols - wanted) == [], "exported, though the table has them as local, or mpi.h not at all"

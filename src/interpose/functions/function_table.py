@@ -93,10 +93,18 @@ def _function(row: Dict[str, str]) -> Function:
     unknown = set(tags) - set(_TAGS)
     if unknown:
         raise TableError(f"{row['name']}: unknown tags {sorted(unknown)}")
-    function = Function(name=row["name"], kind=row["kind"], over=tags.get("over"), creates=tags.get("creates"),
-                        is_persistent="persistent" in tags, since=row["since"], removed=row["removed"] or None,
-                        chapter=row["chapter"], returns=row["returns"],
-                        parameters=split_parameters(row["parameters"]))
+    function = Function(
+        name=row["name"],
+        kind=row["kind"],
+        over=tags.get("over"),
+        creates=tags.get("creates"),
+        is_persistent="persistent" in tags,
+        since=row["since"],
+        removed=row["removed"] or None,
+        chapter=row["chapter"],
+        returns=row["returns"],
+        parameters=split_parameters(row["parameters"]),
+    )
     _check(function)
     return function
 

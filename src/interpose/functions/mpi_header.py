@@ -8,8 +8,10 @@ from typing import Dict, List
 
 # MPI_Send and MPI_T_init_thread have lower-case letters; what is written in capitals (MPI_NULL_COPY_FN) is a constant
 # to MPI, even where a library makes it a function. MPIX_ marks what is the library's own and no part of MPI.
-_FUNCTION = re.compile(r"^(?P<returns>[\w\s*]+?)\s*\b"
-                       r"(?P<name>MPI_(?:T_[a-z]|[A-Z][a-z0-9])\w*)\s*\((?P<parameters>.*)\)$")
+_FUNCTION = re.compile(
+    r"^(?P<returns>[\w\s*]+?)\s*\b"
+    r"(?P<name>MPI_(?:T_[a-z]|[A-Z][a-z0-9])\w*)\s*\((?P<parameters>.*)\)$"
+)
 _NOISE = re.compile(r'\b(?:extern|__extension__|noexcept|inline)\b|"C"')
 _NAMED_POINTER_TO_ARRAY = re.compile(r"\(\s*\*\s*\w*\s*\)")
 
@@ -27,9 +29,19 @@ class Prototype:
 
 def preprocess(header: str, compiler: str = "c++") -> str:
     """The header as a C++ program sees it, without the library's old C++ bindings."""
-    command = [compiler, "-E", "-P", "-x", "c++", "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX",
-               "-I", os.path.dirname(os.path.abspath(header)), header]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
+    command = [
+        compiler,
+        "-E",
+        "-P",
+        "-x",
+        "c++",
+        "-DMPICH_SKIP_MPICXX",
+        "-DOMPI_SKIP_MPICXX",
+        "-I",
+        os.path.dirname(os.path.abspath(header)),
+        header,
+    ]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def _without_balanced(text: str, opening: re.Pattern, close: str) -> str:
@@ -39,7 +51,7 @@ def _without_balanced(text: str, opening: re.Pattern, close: str) -> str:
     for match in opening.finditer(text):
         if match.start() < at:
             continue
-        kept.append(text[at:match.start()])
+        kept.append(text[at : match.start()])
         bracket, depth, at = match.group()[-1], 1, match.end()
         while depth and at < len(text):
             depth += {bracket: 1, close: -1}.get(text[at], 0)
