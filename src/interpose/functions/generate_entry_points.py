@@ -45,7 +45,7 @@ def _declared_parameters(function: Function, declared: Prototype) -> List[str]:
 
 def _constructor_arguments(function: Function) -> str:
     arguments = [f'"{function.name}"']
-    if function.kind == "collective":
+    if function.kind == "collective" and function.over:
         type_ = function.type_of(function.over)
         if type_ == "MPI_Comm":
             arguments.append(function.over)
