@@ -8,15 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "highest_ranks.h"
+
 namespace pagerank {
-
-struct RankedVertex {
-  double rank;
-  uint64_t vertex;
-};
-
-// The `count` highest of `ranks`, highest first; of equal ones the lower vertex comes first.
-std::vector<RankedVertex> highest_ranks(std::span<const double> ranks, uint64_t first_vertex, uint64_t count);
 
 // Collective. The `count` highest of all ranks, on rank 0.
 std::vector<RankedVertex> gather_highest(MPI_Comm communicator, std::span<const double> ranks, uint64_t first_vertex,
