@@ -84,6 +84,16 @@ def test_nothing_is_left_to_do_in_the_sources() -> None:
     assert not marked
 
 
+def test_links_between_documents_lead_somewhere() -> None:
+    dead = []
+    for page in tracked_files():
+        if page.suffix == ".md":
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+                if "://" not in target and not (page.parent / target).exists():
+                    dead.append(f"{page.relative_to(SOURCE)} -> {target}")
+    assert not dead
+
+
 def compile_words(commands: List[dict], layer: str) -> List[str]:
     """How a source of that layer is compiled (include paths, MPI's among them), without its input and output."""
     chosen = next((entry for entry in commands if f"/src/{layer}/" in entry["file"]), commands[0])
