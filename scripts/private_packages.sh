@@ -6,13 +6,15 @@ private_root=$environment_folder/root
 private_apt=$environment_folder/apt
 private_apt_configuration=$private_apt/apt.conf
 
-# The machine's own package sources and keys; its status file, so that only what is missing is fetched.
+# The machine's own package sources and keys, but none of its packages: those that are there may be half of what is
+# needed (gcc without g++, python3-minimal), and halves in two places do not find each other.
 write_private_apt_configuration() {
   mkdir -p "$private_apt"/{lists,cache/archives}/partial
+  : >"$private_apt/status"
   cat >"$private_apt_configuration" <<CONFIGURATION
 Dir::State "$private_apt";
 Dir::State::lists "$private_apt/lists";
-Dir::State::status "/var/lib/dpkg/status";
+Dir::State::status "$private_apt/status";
 Dir::Cache "$private_apt/cache";
 APT::Sandbox::User "";
 Debug::NoLocking "true";
@@ -27,7 +29,7 @@ update_private_index() {
     step "Reading the package index" env APT_CONFIG="$private_apt_configuration" apt-get update
 }
 
-# private_packages NAME...: unpacks the packages, and what they depend on and the machine lacks, into private_root.
+# private_packages NAME...: unpacks the packages, and all that they depend on, into private_root.
 private_packages() {
   update_private_index
   step "Fetching packages into build/env: $*" fetch_packages "$@"
