@@ -1,10 +1,12 @@
 #include "edge_buckets.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 namespace pagerank {
@@ -17,6 +19,22 @@ constexpr uint64_t kMaxBuckets = 512;
 std::string directory_of(const std::string& path) {
   const std::string directory = std::filesystem::path(path).parent_path().string();
   return directory.empty() ? "." : directory;
+}
+
+// A file without a name; where the file system has no such thing, one whose name is removed at once.
+File open_scratch(const std::string& near_path) {
+  try {
+    return File(directory_of(near_path), O_TMPFILE | O_RDWR, 0600);
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::operation_not_supported && error.code() != std::errc::is_a_directory &&
+        error.code() != std::errc::invalid_argument) {
+      throw;
+    }
+  }
+  const std::string path = near_path + ".scratch";
+  File file(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+  ::unlink(path.c_str());
+  return file;
 }
 
 }  // namespace
@@ -40,9 +58,7 @@ BucketPlan BucketPlan::balanced(uint64_t vertex_count, const std::vector<uint64_
 }
 
 EdgeBuckets::EdgeBuckets(BucketPlan plan, const std::string& near_path)
-    : plan_(std::move(plan)),
-      scratch_(directory_of(near_path), O_TMPFILE | O_RDWR, 0600),
-      extents_(plan_.bucket_count()) {}
+    : plan_(std::move(plan)), scratch_(open_scratch(near_path)), extents_(plan_.bucket_count()) {}
 
 LargeArray<Edge> EdgeBuckets::load(size_t bucket) const {
   uint64_t edge_count = 0;

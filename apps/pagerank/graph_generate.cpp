@@ -48,6 +48,7 @@ Options parse_options(int argument_count, char** arguments) {
       {"help", no_argument, nullptr, 'h'},        {},
   };
   Options options;
+  opterr = 0;
   for (int result = 0; (result = getopt_long(argument_count, arguments, ":s:e:t:h", kOptions, nullptr)) != -1;) {
     switch (result) {
       case 's':
