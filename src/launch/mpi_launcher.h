@@ -1,8 +1,8 @@
 // The MPI library's own launcher (mpiexec), as a child of the node agent.
 //
 // It runs in a session of its own, so that a terminal's signals reach only the front end, which decides who gets them; reading from the
-// terminal still works there. It dies with the agent. The agent is the reaper of orphans: whatever the launcher leaves behind becomes a
-// child of the agent, and `end_descendants` ends it.
+// terminal still works there. It dies with the agent. The agent is the reaper of orphans (launch/descendants.h): whatever the launcher
+// leaves behind becomes a child of the agent.
 #pragma once
 
 #include <sys/types.h>
@@ -10,11 +10,14 @@
 #include <string>
 
 #include "launch/node_options.h"
+#include "launch/output_relay.h"
 
 namespace spillway::launch {
 
 class MpiLauncher {
  public:
+  MpiLauncher();
+
   // Starts `options.command`. Throws std::system_error when there is no such program.
   void start(const NodeOptions& options, const std::string& socket_name);
 
@@ -25,10 +28,12 @@ class MpiLauncher {
   int wait_status() const { return wait_status_; }
   void kill_all() const;
 
-  // Kills and reaps until the agent has no descendant left.
-  static void end_descendants();
+  // Waits until all output has been carried over. No process that writes to it may be left.
+  void finish_output();
 
  private:
+  OutputRelay output_;
+  OutputRelay errors_;
   pid_t process_ = 0;
   bool has_ended_ = false;
   int wait_status_ = 0;

@@ -14,13 +14,14 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "launch/descendants.h"
 #include "launch/message_spill_file.h"
 #include "launch/report.h"
 
 namespace spillway::launch {
 namespace {
 
-constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 constexpr int kPassedSignals[] = {SIGUSR1, SIGUSR2, SIGCONT, SIGALRM, SIGWINCH};
 
 std::string host_name() {
@@ -244,7 +245,8 @@ int NodeAgent::finish(uint64_t started_ns) {
   outcome.wall_ns = base::now_ns() - started_ns;
   listener_.close();
   connections_.clear();
-  MpiLauncher::end_descendants();
+  end_descendants();
+  launcher_.finish_output();
   outcome.host = host_;
   outcome.exit_status = job_.exit_status();
   if (const auto& failure = job_.failure()) {

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "launch/descendants.h"
+
 namespace spillway::launch {
 namespace {
 
@@ -59,6 +61,7 @@ const char* remedy_for_exec(int error) {
 }  // namespace
 
 int RankParent::run() {
+  adopt_orphans();
   world_rank_ = find_world_rank();
   const sigset_t set = supervised_signals();
   sigprocmask(SIG_BLOCK, &set, &original_signals_);
@@ -66,6 +69,7 @@ int RankParent::run() {
   if (!attach_to_agent()) return 1;
   if (!start_program()) exit_status_ = 127;
   supervise();
+  end_descendants();  // what the program left running
   return exit_status_;
 }
 
@@ -161,18 +165,24 @@ void RankParent::take_signal() {
   signalfd_siginfo signal{};
   if (read(signals_.number(), &signal, sizeof signal) != static_cast<ssize_t>(sizeof signal)) return;
   const int number = static_cast<int>(signal.ssi_signo);
-  if (number == SIGCHLD) return reap_program();
+  if (number == SIGCHLD) return reap();
   if (program_ > 0) kill(program_, number);
 }
 
-void RankParent::reap_program() {
+void RankParent::reap() {
   int status = 0;
-  if (program_ <= 0 || waitpid(program_, &status, WNOHANG) != program_) return;
+  for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;)
+    if (ended == program_) report_end(status);
+}
+
+void RankParent::report_end(int wait_status) {
+  // A failed job ends at once: what the program left running would hold its output open, which the MPI launcher waits for.
+  if (wait_status != 0) end_descendants();
   AttachMessage exited = make_message(MessageKind::exited);
   exited.pid = program_;
-  exited.wait_status = status;
+  exited.wait_status = wait_status;
   program_ = 0;
-  exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  exit_status_ = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
   if (agent_) send_message(agent_.number(), exited);
 }
 

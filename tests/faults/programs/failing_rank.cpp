@@ -1,0 +1,103 @@
+// failing_rank <how> [rank]: an MPI program in which one rank (default: the last) fails as told, while all others wait
+// for a message from it, for ever.
+#include <mpi.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+volatile sig_atomic_t terminated = 0;
+
+void say(const char* text, int rank) {
+  printf("rank %d: %s\n", rank, text);
+  fflush(stdout);
+  fprintf(stderr, "rank %d: %s, on standard error\n", rank, text);
+}
+
+void wait_for_ever() {
+  while (true) pause();
+}
+
+// A child that would outlive the job, if nobody looked for it.
+void leave_child() {
+  if (fork() != 0) return;
+  setsid();
+  wait_for_ever();
+}
+
+void fail(const std::string& how) {
+  if (how == "sigkill") kill(getpid(), SIGKILL);
+  if (how == "sigsegv") raise(SIGSEGV);
+  if (how == "abort") abort();
+  if (how == "exit_quietly") exit(0);
+  if (how == "exit_with_status") exit(3);
+  if (how == "mpi_abort") MPI_Abort(MPI_COMM_WORLD, 7);
+  if (how == "leave_child") {
+    leave_child();
+    exit(4);
+  }
+  if (how == "kill_parent") kill(getppid(), SIGKILL);
+  if (how == "wait") wait_for_ever();
+}
+
+int finish(const std::string& how, bool is_failing) {
+  MPI_Finalize();
+  if (!is_failing) {
+    usleep(300000);  // the failing rank ends first
+    printf("this rank went on\n");
+    return 0;
+  }
+  if (how == "crash_after_finalize") raise(SIGSEGV);
+  return 5;
+}
+
+// Ends well only when SIGTERM reaches it.
+int write_checkpoint_on_signal(int rank) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { terminated = 1; };
+  sigaction(SIGTERM, &action, nullptr);
+  say("waits for SIGTERM", rank);
+  while (terminated == 0) usleep(10000);
+  say("wrote its checkpoint", rank);
+  _exit(0);
+}
+
+int receive_in_circle(int rank, int size) {
+  int value = 0;
+  MPI_Recv(&value, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string how = argc > 1 ? argv[1] : "";
+  if (how == "without_init") {
+    const char* rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    if (rank != nullptr && atoi(rank) == 1) return 0;
+  }
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int failing = argc > 2 ? atoi(argv[2]) : size - 1;
+  if (how == "deadlock") return receive_in_circle(rank, size);
+  if (how == "checkpoint") return write_checkpoint_on_signal(rank);
+  if (how == "status_after_finalize" || how == "crash_after_finalize") return finish(how, rank == failing);
+  if (rank == failing) {
+    say("last words", rank);
+    fail(how);
+  }
+  int value = 0;
+  MPI_Recv(&value, 1, MPI_INT, failing, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Finalize();
+  return 0;
+}
