@@ -54,7 +54,7 @@ unpack_packages() {
   done
   [[ ! -d $aside/lib ]] || { cp -a "$aside/lib/." "$private_root/usr/lib" && rm -rf "$aside/lib"; }
   cp -a "$aside/usr/." "$private_root/usr"
-  rm -rf "$aside"
+  rm -rf "$aside" "$private_apt"/cache/archives/*.deb
   libraries=$private_root/usr/lib/$(machine_triplet)
   mkdir -p "$libraries"
   for library in "/usr/lib/$(machine_triplet)"/*.so.*; do
