@@ -1,0 +1,22 @@
+#include "collective/exchange.h"
+#include "mpi/runtime.h"
+
+namespace spillway::collective {
+
+// Rank 0 hears of everybody, then everybody hears of rank 0: each rank is woken once.
+int barrier(Runtime& runtime, const Communicator& comm) {
+  const TypedBuffer nothing{nullptr, 0, MPI_BYTE};
+  Receives receives(runtime, comm, "MPI_Barrier");
+  if (comm.rank == 0) {
+    receives.expect_all_but(0);
+  } else {
+    send_to(runtime, comm, 0, nothing);
+    receives.expect(0);
+  }
+  receives.wait();
+  for (size_t i = 0; i < receives.count(); ++i) receives.deliver_to(i, nothing);
+  if (comm.rank == 0) send_to_others(runtime, comm, nothing);
+  return MPI_SUCCESS;
+}
+
+}  // namespace spillway::collective

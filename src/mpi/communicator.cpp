@@ -1,0 +1,90 @@
+#include "mpi/communicator.h"
+
+#include <numeric>
+
+namespace spillway::mpi {
+namespace {
+
+// False when the communicator has members outside of MPI_COMM_WORLD.
+bool describe(MPI_Comm handle, Communicator& made) {
+  int inter = 0;
+  PMPI_Comm_test_inter(handle, &inter);
+  made.handle = handle;
+  made.is_inter = inter != 0;
+  PMPI_Comm_rank(handle, &made.rank);
+  PMPI_Comm_size(handle, &made.size);
+  MPI_Group group = MPI_GROUP_NULL;
+  PMPI_Comm_group(handle, &group);
+  bool known = world_ranks_of(group, made.local_group);
+  PMPI_Group_free(&group);
+  made.peers = made.local_group;
+  if (made.is_inter) {
+    PMPI_Comm_remote_group(handle, &group);
+    known = world_ranks_of(group, made.peers) && known;
+    PMPI_Group_free(&group);
+  }
+  return known;
+}
+
+}  // namespace
+
+bool world_ranks_of(MPI_Group group, std::vector<uint32_t>& ranks) {
+  int size = 0;
+  PMPI_Group_size(group, &size);
+  std::vector<int> from(static_cast<size_t>(size));
+  std::vector<int> to(static_cast<size_t>(size));
+  std::iota(from.begin(), from.end(), 0);
+  MPI_Group world = MPI_GROUP_NULL;
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  PMPI_Group_translate_ranks(group, size, from.data(), world, to.data());
+  PMPI_Group_free(&world);
+  ranks.assign(to.begin(), to.end());
+  for (int rank : to)
+    if (rank == MPI_UNDEFINED) return false;
+  return true;
+}
+
+void CommunicatorTable::start(int world_rank) {
+  world_rank_ = world_rank;
+  for (MPI_Comm handle : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
+    auto made = std::make_shared<Communicator>();
+    describe(handle, *made);
+    // Messages to oneself never leave the own matching engine, so every rank's MPI_COMM_SELF may have the same number.
+    made->number = handle == MPI_COMM_WORLD ? 0 : 1;
+    table_[handle_value(handle)] = made;
+  }
+}
+
+CommunicatorRef CommunicatorTable::find(MPI_Comm handle) {
+  if (last_ != nullptr && last_->handle == handle) return last_;
+  auto found = table_.find(handle_value(handle));
+  if (found == table_.end()) return nullptr;
+  return last_ = found->second;
+}
+
+// Rank 0 of the group whose first member has the lower world rank proposes. The groups of an intercommunicator are disjoint, so both sides
+// agree which one that is.
+uint64_t CommunicatorTable::agree_on_number(MPI_Comm handle, const Communicator& made) {
+  const bool ours_proposes = !made.is_inter || made.local_group[0] < made.peers[0];
+  uint64_t number = 0;
+  if (ours_proposes && made.rank == 0) number = static_cast<uint64_t>(world_rank_) << 32 | ++proposed_;
+  int root = 0;
+  if (made.is_inter && ours_proposes) root = made.rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+  PMPI_Bcast(&number, 1, MPI_UINT64_T, root, handle);
+  return number;
+}
+
+void CommunicatorTable::enter(MPI_Comm handle) {
+  if (handle == MPI_COMM_NULL) return;
+  auto made = std::make_shared<Communicator>();
+  if (!describe(handle, *made)) return;
+  made->number = agree_on_number(handle, *made);
+  table_[handle_value(handle)] = made;
+}
+
+void CommunicatorTable::remove(MPI_Comm handle) {
+  if (last_ != nullptr && last_->handle == handle) last_ = nullptr;
+  table_.erase(handle_value(handle));
+}
+
+}  // namespace spillway::mpi

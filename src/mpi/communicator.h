@@ -1,0 +1,67 @@
+// What Spillway knows of a communicator: the contexts that keep its messages apart, and where its ranks are.
+//
+// The MPI library makes communicators; when one comes out of a library call, its members agree on a number of ours for it. It is
+// unique in the job: made of the world rank of the member that proposes it and of that member's count.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace spillway::mpi {
+
+// What of a communicator a message belongs to; the low bits of its context.
+enum class Traffic : uint64_t { point_to_point, collective, gathering };
+
+struct Communicator {
+  MPI_Comm handle = MPI_COMM_NULL;
+  uint64_t number = 0;
+  int rank = 0;  // in the local group
+  int size = 0;  // of the local group
+  bool is_inter = false;
+  std::vector<uint32_t> local_group;  // local ranks of the node, by rank in the local group
+  std::vector<uint32_t> peers;        // the same of those that messages go to: the remote group of an intercommunicator
+
+  uint64_t context(Traffic traffic) const { return number << 2 | static_cast<uint64_t>(traffic); }
+  int peer_count() const { return static_cast<int>(peers.size()); }
+};
+
+using CommunicatorRef = std::shared_ptr<Communicator>;
+
+class CommunicatorTable {
+ public:
+  // Makes the entries of MPI_COMM_WORLD and MPI_COMM_SELF.
+  void start(int world_rank);
+
+  // nullptr for a handle that is none of ours (MPI_COMM_NULL, or a communicator with processes of another job: the library serves it).
+  CommunicatorRef find(MPI_Comm handle);
+
+  // Enters a communicator that the library has just made. Collective over its members, inside the library.
+  void enter(MPI_Comm handle);
+  void remove(MPI_Comm handle);
+
+ private:
+  uint64_t agree_on_number(MPI_Comm handle, const Communicator& made);
+
+  std::unordered_map<uint64_t, CommunicatorRef> table_;
+  CommunicatorRef last_;  // most programs use one communicator most of the time
+  uint64_t proposed_ = 1;
+  int world_rank_ = 0;
+};
+
+// World ranks of a group's members; false when one of them is not in MPI_COMM_WORLD.
+bool world_ranks_of(MPI_Group group, std::vector<uint32_t>& ranks);
+
+// An MPI handle as a number, whatever type the MPI library gives it.
+template <typename Handle>
+uint64_t handle_value(Handle handle) {
+  if constexpr (sizeof(Handle) == sizeof(uint32_t))
+    return static_cast<uint32_t>(handle);
+  else
+    return reinterpret_cast<uint64_t>(handle);
+}
+
+}  // namespace spillway::mpi

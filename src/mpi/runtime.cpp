@@ -1,0 +1,178 @@
+#include "mpi/runtime.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "mpi/transfer.h"
+#include "node/attach_protocol.h"
+
+namespace spillway::mpi {
+namespace {
+
+Runtime* the_runtime = nullptr;
+pthread_t mpi_thread;
+
+// ---- what the layers below call back ----
+
+void take_news_hook() { the_runtime->take_news(); }
+
+uint64_t unload_hook(uint64_t wanted_bytes) {
+  const memory::UnloadResult result = the_runtime->arena.unload(wanted_bytes);
+  node::RankStatistics& statistics = the_runtime->self.record().statistics;
+  statistics.unloaded_bytes.fetch_add(result.written_bytes);
+  statistics.loaded_bytes.fetch_add(result.loaded_bytes);
+  the_runtime->ledger.give_back(result.released_bytes, 0);
+  return result.released_bytes;
+}
+
+void all_charged_hook() { the_runtime->arena.mark_all_charged(); }
+
+uint64_t trim_store_hook(uint64_t) { return the_runtime->store.trim(); }
+
+// Only the thread that uses MPI can sleep on the rank's behalf, and only while the rank holds its slot; others are charged without waiting.
+void make_room_hook(uint64_t bytes) {
+  if (the_runtime == nullptr) return;
+  const bool may_sleep = pthread_equal(pthread_self(), mpi_thread) && the_runtime->self.state() == node::RankState::running;
+  if (may_sleep)
+    the_runtime->ledger.make_resident(bytes);
+  else
+    the_runtime->ledger.charge(bytes);
+}
+
+void give_back_hook(uint64_t resident_bytes, uint64_t managed_bytes) {
+  if (the_runtime != nullptr) the_runtime->ledger.give_back(resident_bytes, managed_bytes);
+}
+
+bool fatal_hook(const char* message) { return the_runtime != nullptr && the_runtime->report_fatal(message); }
+
+// A forked child has a copy of the rank's memory but is not the rank: it must neither charge nor free on its behalf.
+void forget_in_child() {
+  if (the_runtime == nullptr) return;
+  the_runtime->arena.detach();
+  the_runtime = nullptr;
+}
+
+uint64_t heap_bytes() {
+  const auto info = mallinfo2();
+  return info.arena + info.hblkhd;
+}
+
+// Proportional share of everything resident, as the kernel counts it.
+uint64_t proportional_bytes() {
+  FILE* file = fopen("/proc/self/smaps_rollup", "re");
+  if (file == nullptr) return 0;
+  char line[256];
+  unsigned long long kibibytes = 0;
+  while (fgets(line, sizeof line, file) != nullptr)
+    if (sscanf(line, "Pss: %llu kB", &kibibytes) == 1) break;
+  fclose(file);
+  return kibibytes << 10;
+}
+
+}  // namespace
+
+Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_directory, memory::Arena& managed)
+    : attachment_(std::move(attachment)),
+      self(attachment_.take_segment(), static_cast<uint32_t>(world_rank)),
+      ledger(self),
+      scheduler(self, ledger),
+      store(self, ledger, attachment_.take_message_spill(), spill_directory),
+      mailbox(self),
+      arena(managed) {
+  node::RankRecord& record = self.record();
+  record.pid = getpid();
+  record.world_rank = world_rank;
+  communicators.start(world_rank);
+  base_at_start_ = proportional_bytes();
+  base_at_start_ -= std::min(base_at_start_, arena.managed_bytes());
+  heap_at_start_ = heap_bytes();
+  base_measured_ns_ = base::now_ns();
+  ledger.set_base(base_at_start_);
+}
+
+// Small allocations come and go with the program; the heap's growth is looked at now and then, when the rank is about to sleep anyway.
+void Runtime::measure_base() {
+  constexpr uint64_t kIntervalNs = 250000000;
+  const uint64_t now = base::now_ns();
+  if (now - base_measured_ns_ < kIntervalNs) return;
+  base_measured_ns_ = now;
+  const uint64_t heap = heap_bytes();
+  ledger.set_base(base_at_start_ + (heap > heap_at_start_ ? heap - heap_at_start_ : 0));
+}
+
+uint32_t Runtime::new_token() {
+  if (++last_token_ == 0) ++last_token_;
+  unacknowledged_.insert(last_token_);
+  return last_token_;
+}
+
+void Runtime::accept(const message::Cell& cell) {
+  if (cell.kind == message::CellKind::acknowledge) {
+    unacknowledged_.erase(cell.token);
+    return;
+  }
+  auto envelope = std::make_unique<message::Envelope>();
+  envelope->source = cell.source;
+  envelope->tag = cell.tag;
+  envelope->context = cell.context;
+  envelope->bytes = cell.bytes;
+  envelope->payload = cell.payload;
+  if (cell.payload.place == message::Place::none) envelope->inlined.assign(cell.inlined, cell.inlined + cell.bytes);
+  envelope->sender = cell.sender;
+  envelope->token = cell.token;
+  message::PostedReceive* receive = matching.arrive(std::move(envelope));
+  if (receive != nullptr) acknowledge(*this, *receive->matched);
+}
+
+void Runtime::take_news() {
+  const uint64_t taken = mailbox.take_all([this](const message::Cell& cell) { accept(cell); });
+  if (taken != 0) scheduler.count_taken(taken);
+}
+
+void Runtime::finalize() {
+  requests.release_handles();
+  finalized_ = true;
+  attachment_.report_finalized();
+}
+
+void Runtime::retire() {
+  scheduler.account_running_time();
+  node::retire_rank(self.segment(), self.index());
+}
+
+Runtime* runtime() { return the_runtime; }
+
+Runtime* active_runtime() { return the_runtime != nullptr && !the_runtime->is_finalized() ? the_runtime : nullptr; }
+
+void start_runtime(memory::Arena& arena) {
+  int rank = 0, size = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  auto attachment = node::Attachment::connect(rank, size);
+  if (!attachment) return;
+  const char* spill_directory = getenv(node::kSpillDirVariable);
+  if (spill_directory == nullptr) spill_directory = ".";
+  the_runtime = new Runtime(std::move(*attachment), rank, strdup(spill_directory), arena);
+  mpi_thread = pthread_self();
+  base::set_fatal_sink(fatal_hook);
+  the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, trim_store_hook});
+  const uint64_t already_allocated =
+      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook}, spill_directory);
+  the_runtime->ledger.adopt(already_allocated);
+  pthread_atfork([] { the_runtime->arena.lock_for_fork(); }, [] { the_runtime->arena.unlock_after_fork(); },
+                 [] {
+                   the_runtime->arena.unlock_after_fork();
+                   forget_in_child();
+                 });
+  the_runtime->scheduler.acquire_slot();
+}
+
+}  // namespace spillway::mpi

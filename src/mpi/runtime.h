@@ -1,0 +1,98 @@
+// Everything that one rank has of Spillway while it takes part in a job; the one global of the preloaded library.
+//
+// The MPI layer is used by one thread at a time (MPI_THREAD_SERIALIZED is the most that MPI_Init_thread grants).
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <unordered_set>
+
+#include "memory/arena.h"
+#include "message/mailbox.h"
+#include "message/matching.h"
+#include "message/message_store.h"
+#include "mpi/communicator.h"
+#include "mpi/request.h"
+#include "node/attachment.h"
+#include "node/ledger.h"
+#include "node/scheduler.h"
+
+namespace spillway::mpi {
+
+class Runtime {
+ public:
+  // Joins the job: takes the segment from `attachment`. The rank has no slot yet.
+  Runtime(node::Attachment attachment, int world_rank, const char* spill_directory, memory::Arena& arena);
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+ private:
+  node::Attachment attachment_;  // before `self`, which takes the segment out of it
+
+ public:
+  node::LocalRank self;
+  node::Ledger ledger;
+  node::Scheduler scheduler;
+  message::MessageStore store;
+  message::Mailbox mailbox;
+  message::MatchingEngine matching;
+  CommunicatorTable communicators;
+  RequestTable requests;
+  memory::Arena& arena;
+
+  // Takes what has arrived from the mailbox: matches messages, notes acknowledgements. Touches no user memory.
+  void take_news();
+
+  // Sleeps without a slot until `met`; `describe(text, size)` says what for (for the deadlock report) and is called only if there is
+  // anything to wait for. `needed` is the least number of messages that must still arrive.
+  template <typename Met, typename Needed, typename Describe>
+  void block_until(node::RankState state, Met met, Needed needed, Describe describe) {
+    take_news();
+    if (met()) return;
+    describe(self.record().waits_for, sizeof self.record().waits_for);
+    scheduler.block_until(state, met, needed);
+  }
+
+  // A number that names a synchronous send until it is acknowledged.
+  uint32_t new_token();
+  bool is_acknowledged(uint32_t token) const { return !unacknowledged_.contains(token); }
+
+  // Memory of the rank is in use by the MPI library, or no longer.
+  void pin() { self.record().pins.fetch_add(1); }
+  void unpin() { self.record().pins.fetch_sub(1); }
+
+  // The rank takes no part in MPI any more (MPI_Finalize has been called), but keeps its slot until the process ends.
+  void finalize();
+  bool is_finalized() const { return finalized_; }
+
+  // The process ends: its slot and its share of the budget are free for others.
+  void retire();
+
+  // Tells the agent why this rank ends the job.
+  bool report_fatal(const char* message) { return attachment_.report_fatal(message); }
+
+  // Brings the ledger's figure of what the rank has besides storage-backed memory up to date.
+  void measure_base();
+
+ private:
+  void accept(const message::Cell& cell);
+
+  std::unordered_set<uint32_t> unacknowledged_;
+  uint32_t last_token_ = 0;
+  uint64_t heap_at_start_ = 0;
+  uint64_t base_at_start_ = 0;
+  uint64_t base_measured_ns_ = 0;
+  bool finalized_ = false;
+};
+
+// The rank's runtime, or nullptr: before MPI_Init, in forked children, or when the program was not started by `spillway run`.
+Runtime* runtime();
+
+// The same while MPI calls are Spillway's: not before MPI_Init and not after MPI_Finalize.
+Runtime* active_runtime();
+
+// Joins the job that this process was started for, if any. To be called once, after PMPI_Init.
+void start_runtime(memory::Arena& arena);
+
+}  // namespace spillway::mpi

@@ -1,0 +1,94 @@
+#include "mpi/transfer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mpi/runtime.h"
+
+namespace spillway::mpi {
+namespace {
+
+message::Cell cell_for(Runtime& runtime, const void* data, uint64_t bytes, uint32_t receivers) {
+  message::Cell cell;
+  cell.kind = message::CellKind::message;
+  cell.bytes = bytes;
+  cell.payload = message::Payload{};
+  cell.sender = runtime.self.index();
+  cell.token = 0;
+  if (bytes <= node::kInlineBytes) {
+    if (bytes != 0) memcpy(cell.inlined, data, bytes);
+  } else {
+    cell.payload = runtime.store.put(data, bytes, receivers);
+  }
+  return cell;
+}
+
+void push(Runtime& runtime, message::Cell& cell, const Address& address) {
+  cell.context = address.context;
+  cell.source = address.source;
+  cell.tag = address.tag;
+  auto& statistics = runtime.self.record().statistics;
+  statistics.sent_messages.store(statistics.sent_messages + 1);
+  statistics.sent_bytes.store(statistics.sent_bytes + cell.bytes);
+  runtime.mailbox.push(address.to, cell);
+}
+
+void copy_payload(Runtime& runtime, const message::Envelope& envelope, void* out, uint64_t bytes) {
+  if (bytes == 0) return;
+  if (envelope.payload.place == message::Place::none)
+    memcpy(out, envelope.inlined.data(), bytes);
+  else
+    runtime.store.copy_out(envelope.payload, out, bytes);
+}
+
+}  // namespace
+
+void send_bytes(Runtime& runtime, const Address& address, const void* data, uint64_t bytes, uint32_t token) {
+  message::Cell cell = cell_for(runtime, data, bytes, 1);
+  cell.token = token;
+  push(runtime, cell, address);
+}
+
+SharedSend::SharedSend(Runtime& runtime, const void* data, uint64_t bytes, uint32_t receivers)
+    : runtime_(runtime), cell_(cell_for(runtime, data, bytes, receivers)) {}
+
+void SharedSend::to(const Address& address) { push(runtime_, cell_, address); }
+
+void acknowledge(Runtime& runtime, message::Envelope& envelope) {
+  if (envelope.token == 0) return;
+  message::Cell cell;
+  cell.kind = message::CellKind::acknowledge;
+  cell.context = 0;
+  cell.source = 0;
+  cell.tag = 0;
+  cell.bytes = 0;
+  cell.payload = message::Payload{};
+  cell.sender = runtime.self.index();
+  cell.token = envelope.token;
+  envelope.token = 0;
+  runtime.mailbox.push(envelope.sender, cell);
+}
+
+Outcome deliver(Runtime& runtime, message::Envelope& envelope, const TypedBuffer& buffer) {
+  Outcome outcome;
+  outcome.source = envelope.source;
+  outcome.tag = envelope.tag;
+  outcome.bytes = std::min(envelope.bytes, packed_bytes(buffer));
+  if (envelope.bytes > outcome.bytes) outcome.error = MPI_ERR_TRUNCATE;
+  if (outcome.bytes != 0 && is_plain(buffer.type)) {
+    copy_payload(runtime, envelope, buffer.address, outcome.bytes);
+  } else if (outcome.bytes != 0) {
+    const std::unique_ptr<std::byte[]> packed(new std::byte[outcome.bytes]);
+    copy_payload(runtime, envelope, packed.get(), outcome.bytes);
+    unpack(packed.get(), outcome.bytes, buffer);
+  }
+  runtime.store.release(envelope.payload);
+  return outcome;
+}
+
+void deliver_bytes(Runtime& runtime, message::Envelope& envelope, void* out) {
+  copy_payload(runtime, envelope, out, envelope.bytes);
+  runtime.store.release(envelope.payload);
+}
+
+}  // namespace spillway::mpi

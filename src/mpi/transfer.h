@@ -1,0 +1,45 @@
+// How a message gets from one rank's memory to another's: from the user's buffer into a cell or the store, and out again.
+#pragma once
+
+#include <cstdint>
+
+#include "message/mailbox.h"
+#include "mpi/request.h"
+
+namespace spillway::mpi {
+
+class Runtime;
+
+// Where a message goes, and as what.
+struct Address {
+  uint32_t to = 0;  // local rank of the node
+  uint64_t context = 0;
+  int source = 0;  // the sender's rank, as the receiver knows it
+  int tag = 0;
+};
+
+// Sends a copy of `bytes` at `data`; the memory is free again on return. A `token` other than 0 asks for an acknowledgement.
+void send_bytes(Runtime& runtime, const Address& address, const void* data, uint64_t bytes, uint32_t token = 0);
+
+// The same message for many receivers: one copy of the payload for all of them.
+class SharedSend {
+ public:
+  SharedSend(Runtime& runtime, const void* data, uint64_t bytes, uint32_t receivers);
+  void to(const Address& address);
+
+ private:
+  Runtime& runtime_;
+  message::Cell cell_;
+};
+
+// Tells the sender of a synchronous message that it has been matched.
+void acknowledge(Runtime& runtime, message::Envelope& envelope);
+
+// Copies the message into the buffer and ends it. More bytes than the buffer takes give MPI_ERR_TRUNCATE.
+// REQUIRES: the rank holds a slot.
+Outcome deliver(Runtime& runtime, message::Envelope& envelope, const TypedBuffer& buffer);
+
+// The same into plain memory of exactly the message's size; for algorithms of our own.
+void deliver_bytes(Runtime& runtime, message::Envelope& envelope, void* out);
+
+}  // namespace spillway::mpi
