@@ -20,7 +20,7 @@ def built_flavours() -> List[str]:
     return sorted(path.stem[len(prefix) :] for path in (BUILD / "lib" / "spillway").glob(prefix + "*.so"))
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc: "pytest.Metafunc") -> None:
     """A test that takes `flavour` runs once for each MPI library. None at all is an error (pyproject.toml)."""
     if "flavour" in metafunc.fixturenames:
         metafunc.parametrize("flavour", built_flavours(), scope="session")
