@@ -1,0 +1,105 @@
+"""Graph files that are wrong: a message that says what is wrong, a failing exit status, and no hang."""
+
+import struct
+from pathlib import Path
+from typing import Callable, Dict, Tuple
+
+import pytest
+from graph_oracle import ALIGNMENT, columns_position, encode, header_bytes, random_graph
+from runner import Finished, Runner
+
+GRAPH = random_graph(300, 4000, seed=5)
+VERTICES = len(GRAPH)
+EDGES = sum(len(row) for row in GRAPH)
+WHOLE = bytes(encode(GRAPH))
+
+
+def with_header(**changes: object) -> bytes:
+    return header_bytes(VERTICES, EDGES, **changes) + WHOLE[64:]
+
+
+def with_column(entry: int, column: int) -> bytes:
+    content = bytearray(WHOLE)
+    struct.pack_into("<I", content, columns_position(VERTICES) + 4 * entry, column)
+    return bytes(content)
+
+
+def with_offset(row: int, offset: int) -> bytes:
+    content = bytearray(WHOLE)
+    struct.pack_into("<Q", content, ALIGNMENT + 8 * row, offset)
+    return bytes(content)
+
+
+# Name: the file, and what the message has to say.
+MALFORMED: Dict[str, Tuple[bytes, str]] = {
+    "empty": (b"", "truncated"),
+    "truncated_in_header": (WHOLE[:40], "truncated"),
+    "truncated_in_offsets": (WHOLE[: ALIGNMENT + 100], "truncated"),
+    "truncated_in_columns": (WHOLE[:-1], "truncated"),
+    "too_long": (WHOLE + b"\0", "too long"),
+    "wrong_magic": (with_header(magic=b"SPWYCSX\n"), "wrong magic"),
+    "text_file": (b"0 1\n1 2\n" * 100, "wrong magic"),
+    "newer_version": (with_header(version=2), "version 2"),
+    "wrong_checksum": (with_header(checksum=1), "checksum"),
+    "changed_count": (WHOLE[:24] + struct.pack("<Q", EDGES - 1) + WHOLE[32:], "checksum"),
+    "wide_columns": (with_header(column_bytes=8), "more vertices or edges"),
+    "too_many_vertices": (with_header(vertices=2**40), "more vertices or edges"),
+    "too_many_edges": (with_header(edges=2**63), "more vertices or edges"),
+    "wrong_position": (with_header(columns_at=8192 + 4096), "positions contradict"),
+    "first_offset_not_zero": (with_offset(0, 1), "do not span"),
+    "last_offset_too_small": (with_offset(VERTICES, EDGES - 1), "do not span"),
+    "offsets_backwards": (with_offset(150, 1), "backwards"),
+    "offset_beyond_edges": (with_offset(150, 2**60), "go backwards"),
+    "vertex_out_of_range": (with_column(0, VERTICES), f"has vertex {VERTICES} in entry 0"),
+    "vertex_out_of_range_at_the_end": (with_column(EDGES - 1, VERTICES), f"in entry {EDGES - 1}, out of range"),
+    "negative_vertex": (with_column(EDGES // 2, 2**32 - 3), "-3, if signed"),
+}
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("name", sorted(MALFORMED))
+def test_pagerank_says_what_is_wrong(
+    run_pagerank: Callable[..., Finished], tmp_path: Path, name: str, ranks: int
+) -> None:
+    content, cause = MALFORMED[name]
+    path = tmp_path / "graph.csr"
+    path.write_bytes(content)
+    finished = run_pagerank("-o", tmp_path / "ranks", path, ranks=ranks, status=1)
+    messages = [line for line in finished.stderr.splitlines() if line.startswith("pagerank:")]
+    assert len(messages) == 1, finished.report()
+    assert cause in messages[0]
+    assert str(path) in messages[0]
+    assert "graph-convert" in messages[0], "no remedy"
+    assert f" of {ranks}: " in messages[0]
+    assert not (tmp_path / "ranks").exists()
+
+
+def test_the_rank_that_owns_the_wrong_entry_is_named(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
+    path = tmp_path / "graph.csr"
+    path.write_bytes(with_column(EDGES - 1, VERTICES))
+    assert "pagerank: rank 2 of 3: " in run_pagerank(path, ranks=3, status=1).stderr
+
+
+def test_a_missing_file_is_named(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
+    finished = run_pagerank(tmp_path / "none.csr", ranks=2, status=1)
+    assert f"rank 0 of 2: cannot open {tmp_path / 'none.csr'}: No such file" in finished.stderr
+
+
+def test_a_folder_is_no_graph(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
+    assert "not a regular file" in run_pagerank(tmp_path, ranks=2, status=1).stderr
+
+
+@pytest.mark.parametrize("name", sorted(MALFORMED))
+def test_serial_says_what_is_wrong(run: Runner, program: Callable[[str], Path], tmp_path: Path, name: str) -> None:
+    content, cause = MALFORMED[name]
+    path = tmp_path / "graph.csr"
+    path.write_bytes(content)
+    finished = run(program("pagerank-serial"), path, status=1)
+    assert cause in finished.stderr
+    assert str(path) in finished.stderr
+
+
+def test_the_whole_file_is_accepted(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
+    path = tmp_path / "graph.csr"
+    path.write_bytes(WHOLE)
+    run_pagerank("-i", 1, path, ranks=3)

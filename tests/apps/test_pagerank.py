@@ -1,0 +1,166 @@
+"""pagerank under plain MPI, compared with PageRank in plain Python."""
+
+import math
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from conftest import RanksOf
+from graph_oracle import Graph, difference, pagerank, printed_top, random_graph, read_ranks, write_graph
+from runner import Finished
+
+L1_LIMIT = 1e-9
+ITERATIONS = 7
+
+GRAPHS = {
+    "random": random_graph(700, 6000, seed=1),
+    "sparse": random_graph(900, 300, seed=2, dangling=0.6),
+    "dense": random_graph(40, 9000, seed=3),
+    "no_edges": [[] for _ in range(13)],
+    "one_vertex": [[]],
+    "one_loop": [[0]],
+    "three_vertices": [[1, 2], [], [0, 0, 2]],
+    "star_outwards": [list(range(1, 500))] + [[] for _ in range(499)],
+    "star_inwards": [[]] + [[0] for _ in range(499)],
+    "ring": [[(vertex + 1) % 100] for vertex in range(100)],
+    "all_edges_in_last_row": [[] for _ in range(199)] + [list(range(200)) * 5],
+}
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+def test_ranks_equal_the_oracle(pagerank_ranks: RanksOf, name: str, ranks: int) -> None:
+    graph = GRAPHS[name]
+    found = pagerank_ranks(graph, "--iterations", ITERATIONS, ranks=ranks)
+    assert difference(found, pagerank(graph, ITERATIONS)) <= L1_LIMIT
+    assert abs(math.fsum(found) - 1) <= L1_LIMIT
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_one_collective_call_exchanges_the_same(pagerank_ranks: RanksOf, ranks: int) -> None:
+    graph = GRAPHS["random"]
+    found = pagerank_ranks(graph, "--exchange", "alltoallv", "--iterations", ITERATIONS, ranks=ranks)
+    assert difference(found, pagerank(graph, ITERATIONS)) <= L1_LIMIT
+
+
+@pytest.mark.parametrize("damping", [0, 0.5, 1])
+def test_damping_changes_the_result_as_in_the_oracle(pagerank_ranks: RanksOf, damping: float) -> None:
+    graph = GRAPHS["random"]
+    found = pagerank_ranks(graph, "--damping", damping, "--iterations", ITERATIONS, ranks=2)
+    assert difference(found, pagerank(graph, ITERATIONS, damping)) <= L1_LIMIT
+
+
+def test_no_iteration_leaves_equal_ranks(pagerank_ranks: RanksOf) -> None:
+    assert pagerank_ranks(GRAPHS["three_vertices"], "--iterations", 0, ranks=2) == [1 / 3] * 3
+
+
+def iterations_until(graph: Graph, tolerance: float) -> int:
+    before = pagerank(graph, 0)
+    for done in range(1, 1000):
+        after = pagerank(graph, done)
+        if difference(before, after) < tolerance:
+            return done
+        before = after
+    raise AssertionError("does not converge")
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_tolerance_stops_one_iteration_after_it_is_reached(
+    run_pagerank: Callable[..., Finished], tmp_path: Path, ranks: int
+) -> None:
+    graph = random_graph(100, 800, seed=4)
+    tolerance = 1e-3
+    path = write_graph(tmp_path / "graph.csr", graph)
+    finished = run_pagerank(
+        "--tolerance", tolerance, "-i", 500, "-o", tmp_path / "ranks", path, ranks=ranks
+    )
+    done = sum(line.startswith("iteration ") for line in finished.stdout.splitlines())
+    assert done == iterations_until(graph, tolerance) + 1
+    assert difference(read_ranks(tmp_path / "ranks"), pagerank(graph, done)) <= L1_LIMIT
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_top_lists_the_highest_in_order(run_pagerank: Callable[..., Finished], tmp_path: Path, ranks: int) -> None:
+    graph = GRAPHS["random"]
+    expected = pagerank(graph, ITERATIONS)
+    path = write_graph(tmp_path / "graph.csr", graph)
+    top = printed_top(run_pagerank("--top", 25, "-i", ITERATIONS, path, ranks=ranks).stdout)
+    assert [place for place, _, _ in top] == list(range(1, 26))
+    highest = sorted(expected, reverse=True)[:25]
+    for (_, vertex, rank), value in zip(top, highest):
+        assert rank == pytest.approx(value, rel=1e-8)
+        assert rank == pytest.approx(expected[vertex], rel=1e-8)
+    assert len({vertex for _, vertex, _ in top}) == 25
+
+
+def test_top_of_more_than_there_are_lists_all_and_equal_ranks_by_vertex(
+    run_pagerank: Callable[..., Finished], tmp_path: Path
+) -> None:
+    path = write_graph(tmp_path / "graph.csr", GRAPHS["no_edges"])
+    top = printed_top(run_pagerank("--top", 50, path, ranks=3).stdout)
+    assert [vertex for _, vertex, _ in top] == list(range(13))
+
+
+def test_prints_sizes_times_and_the_sum(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
+    path = write_graph(tmp_path / "graph.csr", GRAPHS["random"])
+    stdout = run_pagerank("-i", 3, path, ranks=3).stdout
+    assert "graph: 700 vertices, 6000 edges" in stdout
+    assert "seconds per iteration: mean " in stdout
+    assert "sum of ranks: 1.000000000000" in stdout
+
+
+def test_progress_is_lines_where_stderr_is_no_terminal(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
+    path = write_graph(tmp_path / "graph.csr", GRAPHS["random"])
+    stderr = run_pagerank("--progress", "-i", 3, path, ranks=2).stderr
+    assert [line.split(",")[0] for line in stderr.splitlines() if line.startswith("iteration")] == [
+        f"iteration {done} of 3" for done in (1, 2, 3)
+    ]
+    assert "\r" not in stderr
+
+
+def test_progress_bar_reaches_its_end(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
+    path = write_graph(tmp_path / "graph.csr", GRAPHS["random"])
+    stderr = run_pagerank("--progress=bar", "-i", 4, path, ranks=2).stderr
+    assert "[" + "#" * 10 + "." * 30 + "] iteration 1 of 4" in stderr
+    assert "[" + "#" * 40 + "] iteration 4 of 4" in stderr
+
+
+def test_output_replaces_a_longer_file(pagerank_ranks: RanksOf, tmp_path: Path) -> None:
+    (tmp_path / "ranks").write_bytes(bytes(8000))
+    assert len(pagerank_ranks(GRAPHS["three_vertices"], ranks=2)) == 3
+
+
+@pytest.mark.parametrize(
+    "options, named",
+    [
+        (["--no-such-option", "graph"], "--no-such-option"),
+        (["--iterations", "many", "graph"], "--iterations"),
+        (["--iterations", "-1", "graph"], "--iterations"),
+        (["--damping", "1.5", "graph"], "--damping"),
+        (["--damping", "nan", "graph"], "--damping"),
+        (["--exchange", "pigeons", "graph"], "--exchange"),
+        (["--progress=loud", "graph"], "--progress"),
+        (["--top"], "--top"),
+        ([], "GRAPH"),
+        (["one", "two"], "GRAPH"),
+    ],
+)
+def test_wrong_command_line_is_named_once(
+    run_pagerank: Callable[..., Finished], options: list, named: str
+) -> None:
+    finished = run_pagerank(*options, ranks=2, status=2)
+    messages = [line for line in finished.stderr.splitlines() if line.startswith("pagerank:")]
+    assert len(messages) == 1
+    assert named in messages[0]
+
+
+def test_help_is_printed_once(run_pagerank: Callable[..., Finished]) -> None:
+    assert run_pagerank("--help", ranks=3).stdout.count("usage:") == 1
+
+
+def test_output_that_cannot_be_written_is_named(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
+    path = write_graph(tmp_path / "graph.csr", GRAPHS["random"])
+    for output in (tmp_path / "no" / "such" / "folder", Path("/dev/full")):
+        finished = run_pagerank("-o", output, "-i", 1, path, ranks=3, status=1)
+        assert str(output) in finished.stderr
+        assert "rank 0 of 3" in finished.stderr

@@ -1,0 +1,48 @@
+"""pagerank-serial, compared with PageRank in plain Python."""
+
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from conftest import RanksOf
+from graph_oracle import difference, pagerank, printed_top, random_graph, write_graph
+from runner import Runner
+from test_pagerank import GRAPHS, ITERATIONS, L1_LIMIT
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+def test_ranks_equal_the_oracle(serial_ranks: RanksOf, name: str) -> None:
+    graph = GRAPHS[name]
+    found = serial_ranks(graph, "--iterations", ITERATIONS)
+    assert difference(found, pagerank(graph, ITERATIONS)) <= L1_LIMIT
+
+
+def test_rows_that_cross_blocks_are_pushed_whole(
+    run: Runner, program: Callable[[str], Path], serial_ranks: RanksOf
+) -> None:
+    # Blocks have 2 Mi columns or 1 Mi offsets: one row of 3 Mi edges, between others, and more rows than a block holds.
+    vertices = (1 << 20) + 5000
+    graph = [[] for _ in range(vertices)]
+    graph[10] = [7, 11, 13] * (1 << 20)
+    graph[vertices - 1] = [10, 5]
+    found = serial_ranks(graph, "--iterations", 2)
+    assert difference(found, pagerank(graph, 2)) <= L1_LIMIT
+
+
+def test_tolerance_stops(run: Runner, program: Callable[[str], Path], tmp_path: Path) -> None:
+    path = write_graph(tmp_path / "graph.csr", random_graph(100, 800, seed=4))
+    stdout = run(program("pagerank-serial"), "--tolerance", 1e-3, "-i", 500, path).stdout
+    done = sum(line.startswith("iteration ") for line in stdout.splitlines())
+    assert 1 < done < 100
+
+
+def test_top_lists_the_highest(run: Runner, program: Callable[[str], Path], tmp_path: Path) -> None:
+    graph = GRAPHS["star_inwards"]
+    path = write_graph(tmp_path / "graph.csr", graph)
+    top = printed_top(run(program("pagerank-serial"), "--top", 3, path).stdout)
+    assert [vertex for _, vertex, _ in top] == [0, 1, 2]
+    assert top[0][2] == pytest.approx(pagerank(graph, 20)[0])
+
+
+def test_wrong_command_line_is_named(run: Runner, program: Callable[[str], Path]) -> None:
+    assert "--damping" in run(program("pagerank-serial"), "--damping", "x", "graph", status=2).stderr
