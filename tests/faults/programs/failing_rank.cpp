@@ -2,17 +2,15 @@
 // for a message from it, for ever.
 #include <mpi.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 namespace {
 
-volatile sig_atomic_t terminated = 0;
+volatile sig_atomic_t has_signal_come = 0;
 
 void say(const char* text, int rank) {
   printf("rank %d: %s\n", rank, text);
@@ -43,7 +41,8 @@ void fail(const std::string& how) {
     exit(4);
   }
   if (how == "kill_parent") kill(getppid(), SIGKILL);
-  if (how == "wait") wait_for_ever();
+  if (how == "wait" || how == "ignore") wait_for_ever();
+  while (how == "chatter") puts("and so on and so on");
 }
 
 int finish(const std::string& how, bool is_failing) {
@@ -57,15 +56,34 @@ int finish(const std::string& how, bool is_failing) {
   return 5;
 }
 
-// Ends well only when SIGTERM reaches it.
-int write_checkpoint_on_signal(int rank) {
+void wait_for_signal(int number, int rank) {
   struct sigaction action {};
-  action.sa_handler = [](int) { terminated = 1; };
-  sigaction(SIGTERM, &action, nullptr);
-  say("waits for SIGTERM", rank);
-  while (terminated == 0) usleep(10000);
+  action.sa_handler = [](int) { has_signal_come = 1; };
+  sigaction(number, &action, nullptr);
+  say(number == SIGTERM ? "waits for SIGTERM" : "waits for SIGUSR1", rank);
+  while (has_signal_come == 0) usleep(10000);
+}
+
+// Ends well only when SIGTERM reaches it.
+int write_checkpoint(int rank) {
+  wait_for_signal(SIGTERM, rank);
   say("wrote its checkpoint", rank);
   _exit(0);
+}
+
+int count_user_signal(int rank) {
+  wait_for_signal(SIGUSR1, rank);
+  say("got SIGUSR1", rank);
+  return MPI_Finalize();
+}
+
+// Between two messages nothing happens for longer than the deadlock watch waits.
+int pass_slow_messages(int rank, int size) {
+  int value = rank;
+  if (rank > 0) MPI_Recv(&value, 1, MPI_INT, rank - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  usleep(1500000);
+  if (rank + 1 < size) MPI_Send(&value, 1, MPI_INT, rank + 1, 7, MPI_COMM_WORLD);
+  return MPI_Finalize();
 }
 
 int receive_in_circle(int rank, int size) {
@@ -78,10 +96,6 @@ int receive_in_circle(int rank, int size) {
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
-  if (how == "without_init") {
-    const char* rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
-    if (rank != nullptr && atoi(rank) == 1) return 0;
-  }
   MPI_Init(&argc, &argv);
   int rank = 0;
   int size = 0;
@@ -90,7 +104,10 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   const int failing = argc > 2 ? atoi(argv[2]) : size - 1;
   if (how == "deadlock") return receive_in_circle(rank, size);
-  if (how == "checkpoint") return write_checkpoint_on_signal(rank);
+  if (how == "slow_messages") return pass_slow_messages(rank, size);
+  if (how == "checkpoint") return write_checkpoint(rank);
+  if (how == "count_usr1") return count_user_signal(rank);
+  if (how == "ignore") signal(SIGTERM, SIG_IGN);
   if (how == "status_after_finalize" || how == "crash_after_finalize") return finish(how, rank == failing);
   if (rank == failing) {
     say("last words", rank);

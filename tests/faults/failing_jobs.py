@@ -1,0 +1,56 @@
+"""What the tests of failing jobs look at: the message, the processes."""
+
+import os
+import re
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from runner import Runner, marked_processes
+
+RANKS = 3
+HOST = re.escape(socket.gethostname())
+# What only the MPI launchers themselves would write.
+LAUNCHER_NOTICES = ("BAD TERMINATION", "APPLICATION TERMINATED", "mpiexec", "mpirun", "Primary job", "[proxy:", "-----")
+
+
+def message_of(stderr: str) -> str:
+    """The one message of Spillway: its first line and the indented ones after it."""
+    found = re.findall(r"^spillway: .*\n(?:  .*\n)*", stderr, re.MULTILINE)
+    assert len(found) == 1, f"{len(found)} messages, not one:\n{stderr}"
+    return found[0]
+
+
+def assert_says(stderr: str, what: str) -> None:
+    """One message, which matches `what` and names cause and remedy; and none of the MPI launcher's."""
+    message = message_of(stderr)
+    assert re.match(what, message), message
+    assert re.search(r"^  Cause:  \S", message, re.MULTILINE), message
+    assert re.search(r"^  Remedy: \S", message, re.MULTILINE), message
+    rest = stderr.replace(message, "")
+    assert not [notice for notice in LAUNCHER_NOTICES if notice in rest], stderr
+
+
+def wait_for_line(process: subprocess.Popen, text: str) -> None:
+    """Reads the standard output of a running job until a line holds `text`."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if text in line:
+            return
+    pytest.fail(f"the job ended without printing `{text}`: {process.communicate()}")
+
+
+def process_named(run: Runner, name: str) -> int:
+    """The one living process of the test whose program is called `name`, or with a suffix of it (mpiexec.hydra)."""
+    programs = {pid: os.path.basename(line.split()[0]) for pid, line in marked_processes(run.mark).items() if line.split()}
+    found = [pid for pid, program in programs.items() if program.split(".")[0] == name]
+    assert len(found) == 1, f"{len(found)} processes {name}: {programs}"
+    return found[0]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False

@@ -1,0 +1,23 @@
+"""`--detect-deadlock`: says which ranks wait for what, and ends the job; leaves a working job alone."""
+
+import re
+
+import pytest
+from failing_jobs import RANKS, assert_says, message_of
+
+pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+
+
+def test_names_every_rank_and_what_it_waits_for(run, job_command, flavour):
+    finished = run(*job_command(flavour, "deadlock", "--detect-deadlock"), status=1)
+    assert_says(finished.stderr, "spillway: the program is in a deadlock")
+    message = message_of(finished.stderr)
+    for rank in range(RANKS):
+        line = next(line for line in message.splitlines() if f" rank {rank} waits for " in line)
+        assert re.search(rf"MPI_Recv.*\b{(rank + 1) % RANKS}\b.*\b7\b", line), line
+    assert finished.wall_s < 15
+
+
+def test_leaves_a_working_job_alone(run, job_command, flavour):
+    finished = run(*job_command(flavour, "slow_messages", "--detect-deadlock"), status=0)
+    assert "deadlock" not in finished.stderr

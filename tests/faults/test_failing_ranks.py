@@ -1,0 +1,75 @@
+"""One rank fails while the others wait for it: the job ends at once, with one message and the right exit status."""
+
+import os
+import signal
+
+import pytest
+from failing_jobs import HOST, RANKS, assert_says, message_of, process_named, wait_for_line
+
+pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+
+LAST = RANKS - 1
+SAID = rf"spillway: rank {LAST} on host {HOST} \(process \d+\) "
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "what"),
+    [
+        ("sigkill", 128 + signal.SIGKILL, r"was killed by signal 9 \(Killed\)\n"),
+        ("sigsegv", 128 + signal.SIGSEGV, r"was killed by signal 11 \(Segmentation fault\)\n"),
+        ("abort", 128 + signal.SIGABRT, r"was killed by signal 6 \(Aborted\)\n"),
+        ("exit_with_status", 3, r"exited with status 3\n"),
+        ("exit_quietly", 1, r"exited without calling MPI_Finalize\n"),
+        ("leave_child", 4, r"exited with status 4\n"),
+        ("kill_parent", 1, r"lost its parent process, spillway-rank\n"),
+    ],
+)
+def test_ends_the_job_and_names_rank_cause_and_remedy(run, job_command, flavour, how, status, what):
+    finished = run(*job_command(flavour, how), status=status)
+    assert_says(finished.stderr, SAID + what)
+    assert "BAD TERMINATION" not in finished.stdout
+    assert finished.wall_s < 20
+
+
+def test_loses_nothing_that_the_failing_rank_wrote(run, job_command, flavour):
+    finished = run(*job_command(flavour, "exit_with_status"), status=3)
+    assert f"rank {LAST}: last words\n" in finished.stdout
+    assert f"rank {LAST}: last words, on standard error\n" in finished.stderr
+
+
+def test_mpi_abort_ends_the_job_with_its_code(run, job_command, flavour):
+    finished = run(*job_command(flavour, "mpi_abort"), status=7)
+    message = message_of(finished.stderr)
+    assert f"rank {LAST} on host" in message and "MPI_Abort" in message
+
+
+def test_status_after_finalize_is_passed_on_and_ends_nobody(run, job_command, flavour):
+    finished = run(*job_command(flavour, "status_after_finalize"), status=5)
+    assert finished.stdout.count("this rank went on\n") == RANKS - 1
+    assert_says(finished.stderr, SAID + "exited with status 5 after MPI_Finalize\n")
+
+
+def test_crash_after_finalize_is_reported_and_ends_nobody(run, job_command, flavour):
+    finished = run(*job_command(flavour, "crash_after_finalize"), status=128 + signal.SIGSEGV)
+    assert finished.stdout.count("this rank went on\n") == RANKS - 1
+    assert_says(finished.stderr, SAID + r"was killed by signal 11 \(Segmentation fault\) after MPI_Finalize\n")
+
+
+def test_program_that_cannot_be_executed(run, spillway, spill_dir, tmp_path, flavour):
+    program = tmp_path / "program"
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    options = ["-n", "2", "--memory", "1G", "--spill-dir", spill_dir, "--mpi", flavour, "--summary", "none"]
+    finished = run(spillway, "run", *options, program, status=127)
+    message = message_of(finished.stderr)
+    assert f"cannot start {program}: No such file or directory; " in message
+    assert "that the interpreter of its first line exists" in message
+
+
+def test_mpi_launcher_that_is_killed(run, job_command, flavour):
+    process = run.start(job_command(flavour, "wait"))
+    wait_for_line(process, "last words")
+    os.kill(process_named(run, "mpiexec"), signal.SIGKILL)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGKILL
+    assert_says(stderr, r"spillway: the MPI launcher mpiexec\S* was killed by signal 9 \(Killed\)\n")

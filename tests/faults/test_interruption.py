@@ -1,0 +1,95 @@
+"""Somebody ends the job from outside: the ranks get the signal, and in the end nothing runs any more."""
+
+import os
+import signal
+import time
+
+import pytest
+from failing_jobs import RANKS, is_running, message_of, process_named, wait_for_line
+from runner import marked_processes
+
+pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+
+# Less than the 5 seconds that ranks get to end by themselves.
+PROMPT_S = 4.5
+
+
+def started(run, command, line="last words"):
+    process = run.start(command)
+    wait_for_line(process, line)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_signal_to_the_front_end_ends_the_job(run, job_command, flavour, number):
+    process = started(run, job_command(flavour, "wait"))
+    begin = time.monotonic()
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 128 + number
+    assert time.monotonic() - begin < PROMPT_S
+    assert message_of(stderr).startswith(f"spillway: the job was ended by signal {int(number)} ")
+
+
+def test_ranks_get_the_signal_and_time_to_act_on_it(run, job_command, flavour):
+    process = started(run, job_command(flavour, "checkpoint"), "waits for SIGTERM")
+    time.sleep(1)  # until every rank waits
+    process.send_signal(signal.SIGTERM)
+    stdout, _ = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert stdout.count("wrote its checkpoint\n") == RANKS
+
+
+def test_second_signal_ends_ranks_that_ignore_the_first(run, job_command, flavour):
+    process = started(run, job_command(flavour, "ignore"))
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    assert process.poll() is None
+    begin = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert time.monotonic() - begin < PROMPT_S - 0.5
+
+
+def test_ranks_that_ignore_the_signal_are_killed_after_a_while(run, job_command, flavour):
+    process = started(run, job_command(flavour, "ignore"))
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("name", ["spillway", "spillway-node"])
+def test_nothing_survives_a_killed_front_end_or_agent(run, job_command, flavour, name):
+    process = started(run, job_command(flavour, "wait"))
+    victim = process.pid if name == "spillway" else process_named(run, name)
+    os.kill(victim, signal.SIGKILL)
+    process.wait(timeout=20)
+    deadline = time.monotonic() + 10
+    while marked_processes(run.mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not marked_processes(run.mark)
+    assert not is_running(victim)
+    stderr = process.stderr.read()
+    process.stdout.close()
+    process.stderr.close()
+    if name == "spillway-node":
+        assert process.returncode == 128 + signal.SIGKILL
+        assert "the node agent" in stderr and "killed by signal 9" in stderr
+
+
+def test_user_signals_reach_the_ranks(run, job_command, flavour):
+    process = started(run, job_command(flavour, "count_usr1"), "waits for SIGUSR1")
+    time.sleep(1)
+    process.send_signal(signal.SIGUSR1)
+    stdout, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert stdout.count("got SIGUSR1\n") == RANKS
+
+
+def test_reader_that_goes_away_ends_the_job(run, job_command, flavour):
+    process = run.start(job_command(flavour, "chatter"))
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=20) == 128 + signal.SIGPIPE
+    process.stderr.close()
