@@ -4,6 +4,7 @@ One known version of pip is fetched from the package index that the user's pip c
 none), checked against its known hash, and then installs itself: a wheel of pip can be run.
 """
 
+import base64
 import configparser
 import hashlib
 import os
@@ -44,10 +45,20 @@ def setting(name: str) -> Optional[str]:
 
 
 def fetch(url: str) -> bytes:
+    """What is at an address, in which a name and a password may stand, as they may in pip's index-url."""
+    parts = urllib.parse.urlsplit(url)
+    login, _, host = parts.netloc.rpartition("@")
+    public_url = parts._replace(netloc=host).geturl()
+    request = urllib.request.Request(public_url, headers={"Accept": "text/html"})
+    if login:
+        code = base64.b64encode(urllib.parse.unquote(login).encode()).decode()
+        request.add_header("Authorization", f"Basic {code}")
     context = ssl.create_default_context(cafile=setting("cert"))
-    request = urllib.request.Request(url, headers={"Accept": "text/html"})
-    with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=context) as response:
-        return response.read()
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=context) as response:
+            return response.read()
+    except OSError as error:
+        raise SystemExit(f"cannot read {public_url}: {error}; install python3-venv, or set PIP_INDEX_URL") from None
 
 
 def wheel_url() -> str:
@@ -59,7 +70,7 @@ def wheel_url() -> str:
         address = urllib.parse.urljoin(page_url, link.replace("&amp;", "&"))
         if urllib.parse.urlparse(address).path.endswith("/" + WHEEL):
             return address
-    raise SystemExit(f"{page_url} does not list {WHEEL}; install pip or python3-venv, then run again")
+    raise SystemExit(f"the package index does not list {WHEEL}; install python3-venv, then run again")
 
 
 def main() -> None:

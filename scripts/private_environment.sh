@@ -79,11 +79,12 @@ WRAPPER
 }
 
 install_python_packages() {
-  local base=python3
+  local base=python3 libraries
   if [[ -x $private_root/usr/bin/python3 ]]; then
     base=$private_root/usr/bin/python3
     # For the modules of the unpacked Python whose libraries the machine lacks, ssl among them.
-    local -x LD_LIBRARY_PATH=$private_root/usr/lib/$(machine_triplet)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    libraries=$private_root/usr/lib/$(machine_triplet)
+    local -x LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   fi
   make_python_environment "$base" "$environment_folder" scripts/private_requirements.txt
   # The wheel names the library by a linker script that only its own compiler wrapper can resolve.

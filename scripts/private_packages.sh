@@ -52,7 +52,7 @@ unpack_packages() {
   for package in "$private_apt"/cache/archives/*.deb; do
     dpkg-deb --extract "$package" "$aside"
   done
-  [[ ! -d $aside/lib ]] || { cp -a "$aside/lib/." "$private_root/usr/lib" && rm -rf "$aside/lib"; }
+  [[ ! -d $aside/lib ]] || cp -a "$aside/lib/." "$private_root/usr/lib"
   cp -a "$aside/usr/." "$private_root/usr"
   rm -rf "$aside" "$private_apt"/cache/archives/*.deb
   libraries=$private_root/usr/lib/$(machine_triplet)

@@ -9,14 +9,18 @@ fail() {
   exit 1
 }
 
-# step DESCRIPTION COMMAND...: prints the description and the seconds that the command took.
+# step DESCRIPTION COMMAND...: prints the description and the seconds that the command took. Ends the script when the
+# command fails, or, for a function, when any command in it does: hence the subshell, since `f || ...` would let f go on.
 step() {
-  local description=$1 log status=0 begin=$SECONDS
+  local description=$1 log status begin=$SECONDS
   shift
   mkdir -p "$step_log_folder"
   log=$step_log_folder/$(tr -cs 'a-zA-Z0-9\n' '_' <<<"${description,,}" | cut -c1-60 | sed 's/_*$//').log
   printf '==> %s ... ' "$description"
-  "$@" >"$log" 2>&1 </dev/null || status=$?
+  set +e
+  (set -e && "$@") >"$log" 2>&1 </dev/null
+  status=$?
+  set -e
   if ((status == 0)); then
     echo "done ($((SECONDS - begin)) s)"
     return 0
