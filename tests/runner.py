@@ -46,7 +46,8 @@ class Runner:
     environment: Dict[str, str] = field(default_factory=dict)
 
     def marked_environment(self, extra: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
-        return {**os.environ, **self.environment, MARK_VARIABLE: self.mark, **(extra or {})}
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        return {**inherited, **self.environment, MARK_VARIABLE: self.mark, **(extra or {})}
 
     def start(self, command: Sequence[Word], env: Optional[Mapping[str, str]] = None, **options) -> subprocess.Popen:
         """Starts a program in a session of its own, for tests that interrupt it."""
