@@ -5,7 +5,13 @@ source scripts/python_environment.sh
 
 style_tools=$PWD/build/tools
 
-cpp_sources() { git ls-files --cached --others --exclude-standard '*.h' '*.cpp'; }
+# cpp_sources PATTERN...: the project's files of those names, builds left out.
+cpp_sources() {
+  local pattern
+  for pattern in "$@"; do
+    find . -path './build*' -prune -o -path './.git' -prune -o -type f -name "$pattern" -print
+  done
+}
 
 set_up_style_tools() {
   local ready=$style_tools/ready wanted
@@ -28,7 +34,7 @@ check_format() {
   step "Checking the format of Python" "$style_tools/bin/ruff" format --check .
 }
 
-format_cpp() { cpp_sources | xargs --no-run-if-empty "$style_tools/bin/clang-format" --style=file "$@"; }
+format_cpp() { cpp_sources '*.h' '*.cpp' | xargs --no-run-if-empty "$style_tools/bin/clang-format" --style=file "$@"; }
 
 # Needs a configured build: clang-tidy reads how each file is compiled from build/compile_commands.json.
 lint_sources() {
@@ -38,6 +44,5 @@ lint_sources() {
 }
 
 tidy_cpp() {
-  git ls-files --cached --others --exclude-standard '*.cpp' |
-    xargs --no-run-if-empty --max-procs="$(jobs)" --max-args=4 "$style_tools/bin/clang-tidy" -p build --quiet
+  cpp_sources '*.cpp' | xargs --no-run-if-empty --max-procs="$(jobs)" --max-args=4 "$style_tools/bin/clang-tidy" -p build --quiet
 }
