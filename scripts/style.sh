@@ -5,13 +5,8 @@ source scripts/python_environment.sh
 
 style_tools=$PWD/build/tools
 
-# cpp_sources PATTERN...: the project's files of those names, builds left out.
-cpp_sources() {
-  local pattern
-  for pattern in "$@"; do
-    find . -path './build*' -prune -o -path './.git' -prune -o -type f -name "$pattern" -print
-  done
-}
+# Builds are left out. (git could list the files, but refuses a tree of another user, as containers have it.)
+cpp_sources() { find . -path './build*' -prune -o -path './.git' -prune -o -type f -name '*.h' -print -o -name '*.cpp' -print; }
 
 set_up_style_tools() {
   local ready=$style_tools/ready wanted
@@ -34,7 +29,7 @@ check_format() {
   step "Checking the format of Python" "$style_tools/bin/ruff" format --check .
 }
 
-format_cpp() { cpp_sources '*.h' '*.cpp' | xargs --no-run-if-empty "$style_tools/bin/clang-format" --style=file "$@"; }
+format_cpp() { cpp_sources | xargs --no-run-if-empty "$style_tools/bin/clang-format" --style=file "$@"; }
 
 # Needs a configured build: clang-tidy reads how each file is compiled from build/compile_commands.json.
 lint_sources() {
@@ -44,5 +39,13 @@ lint_sources() {
 }
 
 tidy_cpp() {
-  cpp_sources '*.cpp' | xargs --no-run-if-empty --max-procs="$(jobs)" --max-args=4 "$style_tools/bin/clang-tidy" -p build --quiet
+  compiled_sources | xargs --no-run-if-empty --max-procs="$(jobs)" --max-args=4 \
+    "$style_tools/bin/clang-tidy" -p build --quiet
+}
+
+# What the build compiles, except what it generates.
+compiled_sources() {
+  "$python" -c 'import json
+sources = {entry["file"] for entry in json.load(open("build/compile_commands.json"))}
+print(*sorted(source for source in sources if "/build/" not in source), sep="\n")'
 }
