@@ -97,7 +97,7 @@ def _count(option: str, value: Optional[int]) -> Optional[Figure]:
     if value is None:
         return None
     if not 1 <= value <= _MOST_RANKS:
-        raise LaunchError(f"{option} {value}: must be between 1 and {_MOST_RANKS}")
+        raise LaunchError(f"{option} {value}: must be between 1 and {_MOST_RANKS}", "leave it away for the default, or ask for 1 or more")
     return Figure(value, "asked for")
 
 

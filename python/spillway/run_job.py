@@ -27,6 +27,8 @@ def run_agent(command_for_descriptor) -> Tuple[int, str]:
             pass
 
     for number in _PASSED_SIGNALS:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            continue  # as under nohup, or in the background of a script: whoever started us wants it ignored
         signal.signal(number, pass_on)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_SIGNALS)
     with os.fdopen(read_end, "rb") as pipe:

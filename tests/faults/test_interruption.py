@@ -14,8 +14,14 @@ pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 PROMPT_S = 4.5
 
 
-def started(run, command, line="last words"):
-    process = run.start(command)
+def heed_signals():
+    """Whatever this test run itself was told to ignore (nohup, background jobs), the job is not."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def started(run, command, line="last words", preexec=heed_signals):
+    process = run.start(command, preexec_fn=preexec)
     wait_for_line(process, line)
     return process
 
@@ -29,6 +35,14 @@ def test_signal_to_the_front_end_ends_the_job(run, job_command, flavour, number)
     assert process.returncode == 128 + number
     assert time.monotonic() - begin < PROMPT_S
     assert message_of(stderr).startswith(f"spillway: the job was ended by signal {int(number)} ")
+
+
+def test_signal_that_is_ignored_from_the_start_stays_ignored(run, job_command, flavour):
+    command = job_command(flavour, "slow_messages")
+    process = started(run, command, "passes messages", preexec=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=30)
+    assert process.returncode == 0
 
 
 def test_ranks_get_the_signal_and_time_to_act_on_it(run, job_command, flavour):

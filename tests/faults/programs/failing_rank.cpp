@@ -79,6 +79,7 @@ int count_user_signal(int rank) {
 
 // Between two messages nothing happens for longer than the deadlock watch waits.
 int pass_slow_messages(int rank, int size) {
+  if (rank == 0) say("passes messages", rank);
   int value = rank;
   if (rank > 0) MPI_Recv(&value, 1, MPI_INT, rank - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   usleep(1500000);
