@@ -56,22 +56,43 @@ MALFORMED: Dict[str, Tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
-@pytest.mark.parametrize("name", sorted(MALFORMED))
-def test_pagerank_says_what_is_wrong(
-    run_pagerank: Callable[..., Finished], tmp_path: Path, name: str, ranks: int
-) -> None:
-    content, cause = MALFORMED[name]
-    path = tmp_path / "graph.csr"
-    path.write_bytes(content)
-    finished = run_pagerank("-o", tmp_path / "ranks", path, ranks=ranks, status=1)
+# With more ranks: one of each kind that the first rank finds, and all kinds that only the rank finds that owns the row.
+FOUND_BY_SEVERAL_RANKS = [
+    "truncated_in_columns",
+    "wrong_magic",
+    "offsets_backwards",
+    "vertex_out_of_range_at_the_end",
+    "negative_vertex",
+]
+
+
+def check_message(finished: Finished, path: Path, cause: str, ranks: int) -> None:
     messages = [line for line in finished.stderr.splitlines() if line.startswith("pagerank:")]
     assert len(messages) == 1, finished.report()
     assert cause in messages[0]
     assert str(path) in messages[0]
     assert "graph-convert" in messages[0], "no remedy"
     assert f" of {ranks}: " in messages[0]
+
+
+@pytest.mark.parametrize("name", sorted(MALFORMED))
+def test_pagerank_says_what_is_wrong(run: Runner, program: Callable[[str], Path], tmp_path: Path, name: str) -> None:
+    content, cause = MALFORMED[name]
+    path = tmp_path / "graph.csr"
+    path.write_bytes(content)
+    finished = run(program("pagerank"), "-o", tmp_path / "ranks", path, status=1)
+    check_message(finished, path, cause, ranks=1)
     assert not (tmp_path / "ranks").exists()
+
+
+@pytest.mark.parametrize("name", FOUND_BY_SEVERAL_RANKS)
+def test_several_ranks_say_once_what_is_wrong(
+    run_pagerank: Callable[..., Finished], tmp_path: Path, name: str
+) -> None:
+    content, cause = MALFORMED[name]
+    path = tmp_path / "graph.csr"
+    path.write_bytes(content)
+    check_message(run_pagerank(path, ranks=3, status=1), path, cause, ranks=3)
 
 
 def test_the_rank_that_owns_the_wrong_entry_is_named(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
