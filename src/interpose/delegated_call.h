@@ -19,7 +19,34 @@
 
 #include <mpi.h>
 
+#include "interpose/managed_memory.h"
+#include "node/segment_layout.h"
+
+namespace spillway::mpi {
+class Runtime;
+}
+
 namespace spillway::interpose {
+
+// The part that calls have in common which may wait in the library: no slot, and the library's allocations are its own.
+class LibraryCall {
+ public:
+  LibraryCall();
+  ~LibraryCall();
+  LibraryCall(const LibraryCall&) = delete;
+  LibraryCall& operator=(const LibraryCall&) = delete;
+
+  // nullptr when the call is not Spillway's concern: no job, or a call that the library makes for itself.
+  mpi::Runtime* runtime() { return runtime_; }
+
+  // Gives the slot up, once; the destructor takes one again.
+  void leave_slot(node::RankState state);
+
+ private:
+  mpi::Runtime* runtime_;
+  UnmanagedScope unmanaged_;
+  bool left_slot_ = false;
+};
 
 // In MPICH every handle is an int: this type keeps a group apart from a communicator.
 struct OverGroup {
@@ -41,6 +68,9 @@ class DelegatedCollective {
   // The call returned `code`. On success *newcomm is a communicator made from `over` (MPI_COMM_NULL: made from a
   // group), or MPI_COMM_NULL where this rank is no member.
   void created(int code, MPI_Comm* newcomm, MPI_Comm over);
+
+ private:
+  LibraryCall call_;
 };
 
 class DelegatedBlocking {
@@ -52,6 +82,9 @@ class DelegatedBlocking {
 
   // As above. Only MPI_Comm_join makes a communicator outside of any collective call.
   void created(int code, MPI_Comm* newcomm, MPI_Comm over);
+
+ private:
+  LibraryCall call_;
 };
 
 class DelegatedRequest {
@@ -67,6 +100,11 @@ class DelegatedRequest {
   void prepared(int code, MPI_Request* request);
   // MPI_Comm_idup and its like, called before `started`: *newcomm is valid when the request has completed, not earlier.
   void created(int code, MPI_Comm* newcomm, MPI_Comm over);
+
+ private:
+  UnmanagedScope unmanaged_;
+  mpi::Runtime* runtime_;
+  MPI_Comm* made_ = nullptr;
 };
 
 }  // namespace spillway::interpose

@@ -79,6 +79,7 @@ void CommunicatorTable::enter(MPI_Comm handle) {
   auto made = std::make_shared<Communicator>();
   if (!describe(handle, *made)) return;
   made->number = agree_on_number(handle, *made);
+  last_ = nullptr;  // the library may have used a handle again
   table_[handle_value(handle)] = made;
 }
 

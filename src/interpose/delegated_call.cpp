@@ -1,0 +1,138 @@
+#include "interpose/delegated_call.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+
+#include "mpi/runtime.h"
+#include "mpi/transfer.h"
+
+namespace spillway::interpose {
+namespace {
+
+using mpi::Runtime;
+
+// Keeps the gathering of a group apart from that of any communicator: no communicator has this number.
+constexpr uint64_t kGroupContext = ~uint64_t{0} << 2 | static_cast<uint64_t>(mpi::Traffic::gathering);
+
+// Receives of nothing from some ranks; true once all have come.
+class Signals {
+ public:
+  Signals(Runtime& runtime, uint64_t context, const std::vector<uint32_t>& senders) : runtime_(runtime) {
+    runtime.take_news();
+    for (uint32_t sender : senders) {
+      message::PostedReceive& receive = receives_.emplace_back();
+      receive.context = context;
+      receive.source = static_cast<int32_t>(sender);
+      receive.tag = 0;
+      runtime.matching.post(&receive);
+    }
+  }
+
+  uint64_t missing() const {
+    return static_cast<uint64_t>(std::count_if(receives_.begin(), receives_.end(), [](const auto& r) { return r.matched == nullptr; }));
+  }
+
+  void sleep(const char* function) {
+    if (missing() == 0) return;
+    auto& record = runtime_.self.record();
+    snprintf(record.waits_for, sizeof record.waits_for, "%s: %llu ranks have not called it", function,
+             static_cast<unsigned long long>(missing()));
+    runtime_.scheduler.sleep_until([this] { return missing() == 0; }, [this] { return missing(); });
+  }
+
+ private:
+  Runtime& runtime_;
+  std::deque<message::PostedReceive> receives_;
+};
+
+// A barrier of `members` (local ranks), asleep: after it all enter the library at once. The first member hears of all others, then all of it.
+void gather_asleep(Runtime& runtime, uint64_t context, const std::vector<uint32_t>& members, const char* function) {
+  if (members.size() <= 1) return;
+  const uint32_t me = runtime.self.index();
+  const auto signal = [&](uint32_t to) {
+    mpi::send_bytes(runtime, mpi::Address{to, context, static_cast<int>(me), 0}, nullptr, 0);
+  };
+  if (me != members[0]) {
+    signal(members[0]);
+    Signals(runtime, context, {members[0]}).sleep(function);
+    return;
+  }
+  const std::vector<uint32_t> others(members.begin() + 1, members.end());
+  Signals(runtime, context, others).sleep(function);
+  for (uint32_t other : others) signal(other);
+}
+
+}  // namespace
+
+LibraryCall::LibraryCall() : runtime_(UnmanagedScope::is_inside() ? nullptr : mpi::active_runtime()) {}
+
+void LibraryCall::leave_slot(node::RankState state) {
+  runtime_->measure_base();
+  runtime_->scheduler.release_slot(state);
+  left_slot_ = true;
+}
+
+LibraryCall::~LibraryCall() {
+  if (left_slot_) runtime_->scheduler.acquire_slot();
+}
+
+DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {
+  Runtime* runtime = call_.runtime();
+  if (runtime == nullptr) return;
+  const mpi::CommunicatorRef comm = runtime->communicators.find(over);
+  if (comm != nullptr && comm->size == 1 && !comm->is_inter) return;
+  call_.leave_slot(node::RankState::blocked_collective);
+  if (comm != nullptr) gather_asleep(*runtime, comm->context(mpi::Traffic::gathering), comm->local_group, function);
+  runtime->self.record().state = static_cast<uint32_t>(node::RankState::delegated);
+}
+
+DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
+  Runtime* runtime = call_.runtime();
+  if (runtime == nullptr) return;
+  call_.leave_slot(node::RankState::blocked_collective);
+  std::vector<uint32_t> members;
+  if (over.group != MPI_GROUP_NULL && mpi::world_ranks_of(over.group, members)) gather_asleep(*runtime, kGroupContext, members, function);
+  runtime->self.record().state = static_cast<uint32_t>(node::RankState::delegated);
+}
+
+DelegatedCollective::DelegatedCollective(const char*) {
+  if (call_.runtime() != nullptr) call_.leave_slot(node::RankState::delegated);
+}
+
+DelegatedCollective::~DelegatedCollective() = default;
+
+void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm) {
+  if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->communicators.enter(*newcomm);
+}
+
+DelegatedBlocking::DelegatedBlocking(const char*) {
+  if (call_.runtime() != nullptr) call_.leave_slot(node::RankState::delegated);
+}
+
+DelegatedBlocking::~DelegatedBlocking() = default;
+
+void DelegatedBlocking::created(int code, MPI_Comm* newcomm, MPI_Comm) {
+  if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->communicators.enter(*newcomm);
+}
+
+DelegatedRequest::DelegatedRequest(const char*) : runtime_(mpi::active_runtime()) {}
+
+DelegatedRequest::~DelegatedRequest() = default;
+
+void DelegatedRequest::started(int code, MPI_Request* request) {
+  if (runtime_ == nullptr || code != MPI_SUCCESS || *request == MPI_REQUEST_NULL) return;
+  runtime_->requests.library()[mpi::handle_value(*request)] = mpi::LibraryRequest{false, true, made_};
+  runtime_->pin();
+}
+
+void DelegatedRequest::prepared(int code, MPI_Request* request) {
+  if (runtime_ == nullptr || code != MPI_SUCCESS || *request == MPI_REQUEST_NULL) return;
+  runtime_->requests.library()[mpi::handle_value(*request)] = mpi::LibraryRequest{true, false, nullptr};
+}
+
+void DelegatedRequest::created(int code, MPI_Comm* newcomm, MPI_Comm) {
+  if (code == MPI_SUCCESS) made_ = newcomm;
+}
+
+}  // namespace spillway::interpose

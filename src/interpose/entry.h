@@ -1,0 +1,63 @@
+// What every handwritten entry point does first: find out whether the call is Spillway's.
+//
+// It is the MPI library's when there is no job (the program was started by a plain mpiexec), before MPI_Init and after MPI_Finalize, when
+// the library calls an exported MPI function itself, and for communicators that Spillway does not know: then the
+// library serves it, or reports what is wrong with it.
+#pragma once
+
+#include <mpi.h>
+
+#include "interpose/delegated_call.h"
+#include "interpose/managed_memory.h"
+#include "mpi/arguments.h"
+#include "mpi/point_to_point.h"
+#include "mpi/runtime.h"
+
+#define SPILLWAY_ENTRY extern "C" __attribute__((visibility("default")))
+
+// Entry points with counts exist twice since MPI 4.0: MPI_X with int, MPI_X_c with MPI_Count. `DEFINE` is a macro of (suffix, Count, Displacement).
+#if MPI_VERSION >= 4
+#define SPILLWAY_DEFINE_BOTH(DEFINE) \
+  DEFINE(, int, int)                 \
+  DEFINE(_c, MPI_Count, MPI_Aint)
+#else
+#define SPILLWAY_DEFINE_BOTH(DEFINE) DEFINE(, int, int)
+#endif
+
+namespace spillway::interpose {
+
+using mpi::CommunicatorRef;
+using mpi::input_buffer;
+using mpi::Runtime;
+using mpi::TypedBuffer;
+
+// The runtime, if this call is for it and not one that the MPI library makes for itself.
+inline Runtime* runtime_for_call() { return UnmanagedScope::is_inside() ? nullptr : mpi::active_runtime(); }
+
+// Runs ours(runtime) or library().
+template <typename Ours, typename Library>
+int dispatch(Ours ours, Library library) {
+  Runtime* runtime = runtime_for_call();
+  if (runtime == nullptr) return library();
+  UnmanagedScope scope;
+  mpi::complete_orphans(*runtime);
+  return ours(*runtime);
+}
+
+// Runs ours(runtime, communicator) or library(); `check(communicator)` gives the error class of a wrong argument.
+template <typename Check, typename Ours, typename Library>
+int dispatch_on(MPI_Comm comm, Check check, Ours ours, Library library) {
+  Runtime* runtime = runtime_for_call();
+  if (runtime == nullptr) return library();
+  const CommunicatorRef known = runtime->communicators.find(comm);
+  if (known == nullptr) {
+    DelegatedBlocking call("a call on a communicator of other processes");
+    return library();
+  }
+  UnmanagedScope scope;
+  mpi::complete_orphans(*runtime);
+  if (const int error = check(*known); error != MPI_SUCCESS) return mpi::raise(comm, error);
+  return ours(*runtime, known);
+}
+
+}  // namespace spillway::interpose

@@ -1,0 +1,60 @@
+// Entry points that begin and end a rank's part in the job, and those that end a communicator.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "interpose/entry.h"
+
+using namespace spillway::interpose;
+namespace mpi = spillway::mpi;
+
+namespace {
+
+// Other threads of a rank may compute at any time, but MPI calls come one at a time.
+constexpr int kMostThreadSupport = MPI_THREAD_SERIALIZED;
+
+// A rank that has called MPI_Finalize goes on computing in its slot; when the process ends, the slot is free.
+__attribute__((destructor)) void leave_job() {
+  mpi::Runtime* runtime = mpi::runtime();
+  if (runtime != nullptr && runtime->is_finalized() && runtime->self.record().pid == getpid()) runtime->retire();
+}
+
+int release_communicator(const char* function, MPI_Comm* comm, int (*library)(MPI_Comm*)) {
+  const MPI_Comm handle = comm != nullptr ? *comm : MPI_COMM_NULL;
+  DelegatedCollective call(function, handle);
+  const int code = library(comm);
+  if (code == MPI_SUCCESS && mpi::active_runtime() != nullptr) mpi::active_runtime()->communicators.remove(handle);
+  return code;
+}
+
+}  // namespace
+
+SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
+  UnmanagedScope scope;
+  const int code = PMPI_Init(argc, argv);
+  if (code == MPI_SUCCESS) mpi::start_runtime(arena());
+  return code;
+}
+
+SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  UnmanagedScope scope;
+  const int code = PMPI_Init_thread(argc, argv, std::min(required, kMostThreadSupport), provided);
+  if (code != MPI_SUCCESS) return code;
+  mpi::start_runtime(arena());
+  if (mpi::runtime() != nullptr) *provided = std::min(*provided, kMostThreadSupport);
+  return code;
+}
+
+SPILLWAY_ENTRY int MPI_Finalize(void) {
+  DelegatedCollective call("MPI_Finalize", MPI_COMM_WORLD);
+  if (mpi::active_runtime() != nullptr) mpi::active_runtime()->finalize();
+  return PMPI_Finalize();
+}
+
+SPILLWAY_ENTRY int MPI_Abort(MPI_Comm comm, int error_code) { return PMPI_Abort(comm, error_code); }
+
+SPILLWAY_ENTRY int MPI_Comm_free(MPI_Comm* comm) { return release_communicator("MPI_Comm_free", comm, PMPI_Comm_free); }
+
+SPILLWAY_ENTRY int MPI_Comm_disconnect(MPI_Comm* comm) {
+  return release_communicator("MPI_Comm_disconnect", comm, PMPI_Comm_disconnect);
+}
