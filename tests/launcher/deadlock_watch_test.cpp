@@ -1,0 +1,80 @@
+#include "launch/deadlock_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+namespace spillway::launch {
+namespace {
+
+using node::RankState;
+
+class DeadlockWatchTest : public testing::Test {
+ protected:
+  DeadlockWatchTest() : segment_(node::Segment::create({.rank_count = 3})), watch_(segment_) {
+    for (int i = 0; i < 3; ++i) {
+      node::RankRecord& record = segment_.rank(i);
+      record.world_rank = i;
+      record.state = static_cast<uint32_t>(RankState::blocked_receive);
+      record.wake_at = 5;
+      record.arrivals = 4;
+      snprintf(record.waits_for, sizeof record.waits_for, "MPI_Recv from rank %d, tag 7", (i + 1) % 3);
+    }
+  }
+
+  // Looks `count` times, an interval apart; whether one of the looks found a deadlock.
+  bool look(int count) {
+    bool found = false;
+    for (int i = 0; i < count; ++i) found = watch_.looks_deadlocked(now_ns_ += DeadlockWatch::kIntervalNs) || found;
+    return found;
+  }
+
+  void set_state(int rank, RankState state) { segment_.rank(rank).state = static_cast<uint32_t>(state); }
+
+  node::Segment segment_;
+  DeadlockWatch watch_;
+  uint64_t now_ns_ = 1;
+};
+
+TEST_F(DeadlockWatchTest, finds_that_all_are_blocked_for_a_second) {
+  EXPECT_FALSE(look(4));
+  EXPECT_TRUE(look(1));
+}
+
+TEST_F(DeadlockWatchTest, counts_finished_ranks_out) {
+  set_state(0, RankState::finished);
+  EXPECT_TRUE(look(6));
+}
+
+TEST_F(DeadlockWatchTest, sees_no_deadlock_while_a_rank_can_go_on) {
+  for (RankState state : {RankState::running, RankState::ready, RankState::loading, RankState::delegated, RankState::absent}) {
+    set_state(1, state);
+    EXPECT_FALSE(look(8)) << static_cast<int>(state);
+  }
+}
+
+TEST_F(DeadlockWatchTest, sees_no_deadlock_while_news_is_on_its_way) {
+  segment_.rank(2).arrivals = 5;
+  EXPECT_FALSE(look(8));
+}
+
+TEST_F(DeadlockWatchTest, sees_no_deadlock_while_ranks_move) {
+  for (int i = 0; i < 8; ++i) {
+    ++segment_.rank(i % 3).doorbell;
+    EXPECT_FALSE(look(3));
+  }
+}
+
+TEST_F(DeadlockWatchTest, sees_no_deadlock_when_all_have_finished) {
+  for (int i = 0; i < 3; ++i) set_state(i, RankState::finished);
+  EXPECT_FALSE(look(8));
+}
+
+TEST_F(DeadlockWatchTest, says_who_waits_for_what) {
+  set_state(0, RankState::finished);
+  EXPECT_EQ(watch_.who_waits(),
+            "  rank 1 waits for MPI_Recv from rank 2, tag 7\n  rank 2 waits for MPI_Recv from rank 0, tag 7");
+}
+
+}  // namespace
+}  // namespace spillway::launch

@@ -1,0 +1,203 @@
+#include "launch/job.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <map>
+#include <vector>
+
+#include "launch/attach_socket.h"
+
+namespace spillway::launch {
+namespace {
+
+constexpr int kRanks = 3;
+constexpr uint64_t kFarFuture = UINT64_MAX;
+constexpr int exited_with(int status) { return status << 8; }
+
+// A job whose ranks' parents are the other ends of socket pairs.
+class JobTest : public testing::Test {
+ protected:
+  JobTest() : segment_(node::Segment::create({.rank_count = kRanks})), job_(segment_, "mpiexec") {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      int ends[2];
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+      agent_ends_.emplace_back(ends[0]);
+      parent_ends_.emplace_back(ends[1]);
+      job_.parent_came(rank, ends[0], 0);
+      job_.program_started(rank, 1000 + rank);
+    }
+  }
+
+  void attach_all() {
+    for (int rank = 0; rank < kRanks; ++rank) job_.library_came(rank);
+  }
+
+  // How often a rank's parent has been told `kind`, since the last question.
+  int told(int rank, MessageKind kind) {
+    int count = 0;
+    for (AttachMessage message; receive_message(parent_ends_[rank].number(), message) == Received::message;)
+      ++told_[{rank, message.kind}];
+    std::swap(count, told_[{rank, static_cast<uint32_t>(kind)}]);
+    return count;
+  }
+  bool was_each_told(MessageKind kind) {
+    bool all = true;
+    for (int rank = 0; rank < kRanks; ++rank) all = told(rank, kind) == 1 && all;
+    return all;
+  }
+
+  node::Segment segment_;
+  Job job_;
+  std::vector<Descriptor> agent_ends_;
+  std::vector<Descriptor> parent_ends_;
+  std::map<std::pair<int, uint32_t>, int> told_;
+};
+
+TEST_F(JobTest, releases_ranks_only_when_all_have_ended_well) {
+  attach_all();
+  for (int rank = 0; rank < kRanks; ++rank) job_.rank_finalized(rank);
+  job_.program_ended(0, 0);
+  job_.program_ended(1, 0);
+  EXPECT_EQ(told(0, MessageKind::release), 0);
+  job_.program_ended(2, 0);
+  EXPECT_TRUE(was_each_told(MessageKind::release));
+  EXPECT_EQ(job_.exit_status(), 0);
+  EXPECT_FALSE(job_.failure());
+}
+
+TEST_F(JobTest, first_failure_ends_all_and_wins) {
+  attach_all();
+  job_.program_ended(1, SIGSEGV);
+  EXPECT_TRUE(was_each_told(MessageKind::kill));
+  EXPECT_EQ(segment_.header().job_failed, 1u);
+  job_.program_ended(0, SIGKILL);
+  job_.program_ended(2, SIGKILL);
+  EXPECT_TRUE(was_each_told(MessageKind::release));
+  ASSERT_TRUE(job_.failure());
+  EXPECT_EQ(job_.failure()->world_rank, 1);
+  EXPECT_EQ(job_.failure()->pid, 1001);
+  EXPECT_EQ(job_.exit_status(), 128 + SIGSEGV);
+}
+
+TEST_F(JobTest, status_zero_without_finalize_is_a_failure) {
+  attach_all();
+  job_.program_ended(2, 0);
+  ASSERT_TRUE(job_.failure());
+  EXPECT_EQ(job_.failure()->what, "exited without calling MPI_Finalize");
+  EXPECT_EQ(job_.exit_status(), 1);
+}
+
+TEST_F(JobTest, status_zero_without_mpi_is_none) {
+  for (int rank = 0; rank < kRanks; ++rank) job_.program_ended(rank, 0);
+  EXPECT_FALSE(job_.failure());
+  EXPECT_TRUE(was_each_told(MessageKind::release));
+}
+
+TEST_F(JobTest, rank_that_never_initialised_is_a_failure_once_another_has) {
+  job_.program_ended(0, 0);
+  EXPECT_FALSE(job_.failure());
+  job_.library_came(1);
+  ASSERT_TRUE(job_.failure());
+  EXPECT_EQ(job_.failure()->world_rank, 0);
+}
+
+TEST_F(JobTest, bad_status_after_finalize_ends_nobody) {
+  attach_all();
+  for (int rank = 0; rank < kRanks; ++rank) job_.rank_finalized(rank);
+  job_.program_ended(1, exited_with(9));
+  EXPECT_EQ(told(0, MessageKind::kill), 0);
+  EXPECT_TRUE(job_.is_running());
+  job_.program_ended(0, exited_with(4));
+  job_.program_ended(2, 0);
+  EXPECT_TRUE(was_each_told(MessageKind::release));
+  EXPECT_EQ(job_.exit_status(), 9);
+}
+
+TEST_F(JobTest, own_words_of_a_rank_are_the_message) {
+  attach_all();
+  job_.rank_gave_up(0, "called MPI_Abort", exited_with(7));
+  job_.program_ended(0, exited_with(1));
+  EXPECT_EQ(job_.failure()->what, "called MPI_Abort");
+  EXPECT_EQ(job_.exit_status(), 7);
+}
+
+TEST_F(JobTest, lost_library_waits_for_a_better_explanation) {
+  attach_all();
+  job_.library_lost(1);
+  EXPECT_FALSE(job_.failure());
+  EXPECT_NE(job_.deadline_ns(), 0u);
+  job_.program_ended(1, SIGABRT);
+  EXPECT_EQ(job_.exit_status(), 128 + SIGABRT);
+}
+
+TEST_F(JobTest, lost_library_becomes_a_failure_when_nothing_explains_it) {
+  attach_all();
+  job_.library_lost(1);
+  job_.pass_time(kFarFuture);
+  ASSERT_TRUE(job_.failure());
+  EXPECT_EQ(job_.failure()->world_rank, 1);
+  EXPECT_TRUE(was_each_told(MessageKind::kill));
+}
+
+TEST_F(JobTest, launcher_that_ends_early_is_a_failure) {
+  attach_all();
+  job_.launcher_ended(SIGKILL);
+  EXPECT_TRUE(job_.is_running());
+  job_.pass_time(kFarFuture);
+  EXPECT_EQ(job_.exit_status(), 128 + SIGKILL);
+  EXPECT_TRUE(was_each_told(MessageKind::kill));
+}
+
+TEST_F(JobTest, signal_gives_ranks_time_and_then_kills) {
+  attach_all();
+  job_.interrupted(SIGTERM);
+  EXPECT_EQ(told(0, MessageKind::kill), 0);
+  job_.program_ended(0, SIGTERM);
+  EXPECT_EQ(told(1, MessageKind::release), 0);
+  job_.pass_time(kFarFuture);
+  EXPECT_EQ(told(1, MessageKind::kill), 1);
+  EXPECT_EQ(job_.exit_status(), 128 + SIGTERM);
+}
+
+TEST_F(JobTest, second_signal_kills_at_once) {
+  attach_all();
+  job_.interrupted(SIGINT);
+  job_.interrupted(SIGINT);
+  EXPECT_TRUE(was_each_told(MessageKind::kill));
+  EXPECT_EQ(job_.exit_status(), 128 + SIGINT);
+}
+
+TEST_F(JobTest, gives_up_on_ranks_and_launcher_that_do_not_end) {
+  attach_all();
+  job_.program_ended(0, SIGSEGV);
+  job_.pass_time(kFarFuture);
+  EXPECT_EQ(told(1, MessageKind::release), 1);
+  EXPECT_FALSE(job_.gave_up_on_launcher());
+  job_.pass_time(kFarFuture);
+  EXPECT_TRUE(job_.gave_up_on_launcher());
+}
+
+TEST_F(JobTest, rank_that_comes_too_late_is_sent_home) {
+  job_.program_ended(0, SIGSEGV);
+  job_.program_ended(1, SIGKILL);
+  job_.program_ended(2, SIGKILL);
+  EXPECT_TRUE(was_each_told(MessageKind::release));
+  EXPECT_EQ(told(2, MessageKind::kill), 1);
+  job_.parent_came(2, agent_ends_[2].number(), 0);
+  EXPECT_EQ(told(2, MessageKind::release), 1);
+  EXPECT_EQ(told(2, MessageKind::kill), 1);
+}
+
+TEST(Failure, message_names_rank_host_process_cause_and_remedy) {
+  Failure failure = failure_of_exit(SIGKILL, false);
+  failure.world_rank = 3;
+  failure.pid = 4711;
+  const std::string text = describe(failure, "vm");
+  EXPECT_EQ(text.find("spillway: rank 3 on host vm (process 4711) was killed by signal 9 (Killed)\n  Cause:  "), 0u);
+  EXPECT_NE(text.find("\n  Remedy: "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace spillway::launch
