@@ -70,7 +70,7 @@ GhostExchange::Arrivals GhostExchange::exchange(const LocalGraph& graph, LargeAr
                                                 Sums mine) const {
   Arrivals arrivals(first_values_);
   arrivals.messages_ = LargeArray<double>(incoming_.back());
-  if (method_ == ExchangeMethod::kMessages) {
+  if (method_ == ExchangeMethod::messages) {
     send_messages(graph, contributions, mine, arrivals.messages_);
   } else {
     send_alltoallv(graph, contributions, mine, arrivals.messages_);

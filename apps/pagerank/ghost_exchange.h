@@ -20,9 +20,9 @@ namespace pagerank {
 enum class ExchangeMethod {
   // Nonblocking sends and receives: the values can be released as soon as the sends are complete, while this rank still
   // waits for what others send.
-  kMessages,
+  messages,
   // One MPI_Alltoallv: both vectors live until all have exchanged.
-  kAlltoallv,
+  alltoallv,
 };
 
 // One rank's part of sums over all ranks.

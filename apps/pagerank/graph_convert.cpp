@@ -49,11 +49,11 @@ TextFormat parse_format(const std::string& name) {
   if (name != "edges" && name != "mtx") {
     throw UsageError("option --format: '" + name + "' is none of edges, mtx");
   }
-  return name == "mtx" ? TextFormat::kMatrixMarket : TextFormat::kEdgeList;
+  return name == "mtx" ? TextFormat::matrix_market : TextFormat::edge_list;
 }
 
 Options parse_options(int argument_count, char** arguments) {
-  static const option kOptions[] = {
+  static constexpr option kOptions[] = {
       {"undirected", no_argument, nullptr, 'u'},   {"vertices", required_argument, nullptr, 'n'},
       {"format", required_argument, nullptr, 'f'}, {"threads", required_argument, nullptr, 't'},
       {"help", no_argument, nullptr, 'h'},         {},
@@ -94,7 +94,7 @@ class InputGraph {
  public:
   explicit InputGraph(const Options& options)
       : options_(options), format_(options.format ? *options.format : recognize_format(options.input)) {
-    if (format_ == TextFormat::kMatrixMarket && options.vertex_count) {
+    if (format_ == TextFormat::matrix_market && options.vertex_count) {
       throw UsageError("option --vertices is for edge lists; a Matrix Market file says how many it has");
     }
   }
@@ -111,7 +111,7 @@ class InputGraph {
       }
       ++edges_of_block[block];
     });
-    if (format_ == TextFormat::kEdgeList) {
+    if (format_ == TextFormat::edge_list) {
       vertex_count_ = options_.vertex_count.value_or(vertices_seen);
     }
     edges_of_block.resize((vertex_count_ + (uint64_t{1} << kRowBlockBits) - 1) >> kRowBlockBits);
@@ -125,7 +125,7 @@ class InputGraph {
         visit_edge(target, source);
       }
     };
-    if (format_ == TextFormat::kEdgeList) {
+    if (format_ == TextFormat::edge_list) {
       read_edge_list(options_.input, options_.vertex_count.value_or(kMaxVertexCount), both);
     } else {
       read_matrix_market(

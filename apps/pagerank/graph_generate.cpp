@@ -42,7 +42,7 @@ struct Options {
 };
 
 Options parse_options(int argument_count, char** arguments) {
-  static const option kOptions[] = {
+  static constexpr option kOptions[] = {
       {"scale", required_argument, nullptr, 's'}, {"edge-factor", required_argument, nullptr, 'e'},
       {"seed", required_argument, nullptr, 'S'},  {"threads", required_argument, nullptr, 't'},
       {"help", no_argument, nullptr, 'h'},        {},

@@ -22,11 +22,11 @@ class RandomBits {
   uint64_t state_;
 };
 
-// Three levels of the recursion take 21 random bits each from one 64-bit draw: the probabilities are exact to 2.4e-7.
+// Three levels of the recursion take 21 random bits each from one 64-bit draw: the probabilities are exact to 4.8e-7.
 constexpr unsigned kLevelBits = 21;
 constexpr unsigned kLevelsPerDraw = 3;
 constexpr uint64_t level_threshold(double probability) {
-  return static_cast<uint64_t>(probability * (uint64_t{1} << kLevelBits) + 0.5);
+  return static_cast<uint64_t>(probability * (uint64_t{1} << kLevelBits));
 }
 constexpr uint64_t kBelowA = level_threshold(0.57);
 constexpr uint64_t kBelowAB = level_threshold(0.57 + 0.19);

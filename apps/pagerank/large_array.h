@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -44,8 +43,6 @@ class LargeArray {
   T* end() { return data() + size_; }
   const T* begin() const { return data(); }
   const T* end() const { return data() + size_; }
-  operator std::span<T>() { return {data(), size_}; }
-  operator std::span<const T>() const { return {data(), size_}; }
 
   void release() {
     elements_.reset();

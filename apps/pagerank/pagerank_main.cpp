@@ -68,7 +68,7 @@ void print_sizes(MPI_Comm communicator, int rank, const CsrReader& csr, const Lo
 }
 
 void iterate(const PageRankOptions& options, int rank, RankIteration& iteration) {
-  const Progress progress(rank == 0 ? options.progress : ProgressStyle::kNone, options.iterations);
+  const Progress progress(rank == 0 ? options.progress : ProgressStyle::none, options.iterations);
   IterationTimes times;
   while (iteration.iteration_count() < options.iterations) {
     iteration.advance();
@@ -132,7 +132,7 @@ int run_command(int argument_count, char** arguments) {
   try {
     const PageRankOptions options = parse_pagerank_options(argument_count, arguments);
     if (options.wants_help) {
-      std::fputs(rank == 0 ? kPageRankHelp : "", stdout);
+      std::fputs(rank == 0 ? pagerank_help() : "", stdout);
       return 0;
     }
     run(options);

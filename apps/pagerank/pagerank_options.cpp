@@ -6,7 +6,9 @@
 
 namespace pagerank {
 
-const char* const kPageRankHelp =
+namespace {
+
+constexpr char kHelp[] =
     R"(usage: mpiexec -n RANKS pagerank [options] GRAPH
 
 PageRank of the vertices of GRAPH, a binary CSR file as graph-convert and graph-generate write it.
@@ -24,8 +26,6 @@ Prints the seconds of each iteration. Exit status: 0, 1 after a failure (the mes
 command line.
 )";
 
-namespace {
-
 // Beyond this a list is not for reading, and --output is the way to have it.
 constexpr uint64_t kMaxTopCount = 1000000;
 
@@ -34,20 +34,22 @@ ProgressStyle parse_progress(const char* text) {
   if (style != "auto" && style != "bar" && style != "lines") {
     throw UsageError("option --progress: '" + style + "' is none of auto, bar, lines");
   }
-  return style == "auto" ? ProgressStyle::kAutomatic : style == "bar" ? ProgressStyle::kBar : ProgressStyle::kLines;
+  return style == "auto" ? ProgressStyle::automatic : style == "bar" ? ProgressStyle::bar : ProgressStyle::lines;
 }
 
 ExchangeMethod parse_exchange(const std::string& method) {
   if (method != "messages" && method != "alltoallv") {
     throw UsageError("option --exchange: '" + method + "' is none of messages, alltoallv");
   }
-  return method == "messages" ? ExchangeMethod::kMessages : ExchangeMethod::kAlltoallv;
+  return method == "messages" ? ExchangeMethod::messages : ExchangeMethod::alltoallv;
 }
 
 }  // namespace
 
+const char* pagerank_help() { return kHelp; }
+
 PageRankOptions parse_pagerank_options(int argument_count, char** arguments) {
-  static const option kOptions[] = {
+  static constexpr option kOptions[] = {
       {"iterations", required_argument, nullptr, 'i'},
       {"damping", required_argument, nullptr, 'd'},
       {"tolerance", required_argument, nullptr, 'T'},

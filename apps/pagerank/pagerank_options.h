@@ -16,14 +16,14 @@ struct PageRankOptions {
   double tolerance = 0;  // 0: all iterations
   std::string output;    // empty: none
   uint64_t top_count = 0;
-  ProgressStyle progress = ProgressStyle::kNone;
-  ExchangeMethod exchange = ExchangeMethod::kMessages;
+  ProgressStyle progress = ProgressStyle::none;
+  ExchangeMethod exchange = ExchangeMethod::messages;
   bool wants_help = false;
 };
 
 // Throws UsageError.
 PageRankOptions parse_pagerank_options(int argument_count, char** arguments);
 
-extern const char* const kPageRankHelp;
+[[nodiscard]] const char* pagerank_help();
 
 }  // namespace pagerank

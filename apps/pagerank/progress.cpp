@@ -11,8 +11,8 @@ constexpr uint64_t kBarWidth = 40;
 }  // namespace
 
 Progress::Progress(ProgressStyle style, uint64_t iteration_count)
-    : shows_bar_(style == ProgressStyle::kBar || (style == ProgressStyle::kAutomatic && ::isatty(STDERR_FILENO) == 1)),
-      shows_lines_(!shows_bar_ && style != ProgressStyle::kNone),
+    : shows_bar_(style == ProgressStyle::bar || (style == ProgressStyle::automatic && ::isatty(STDERR_FILENO) == 1)),
+      shows_lines_(!shows_bar_ && style != ProgressStyle::none),
       iteration_count_(iteration_count) {}
 
 void Progress::show(uint64_t done, double seconds) const {

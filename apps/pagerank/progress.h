@@ -7,10 +7,10 @@
 namespace pagerank {
 
 enum class ProgressStyle {
-  kNone,
-  kAutomatic,  // a bar if stderr is a terminal; under most MPI launchers it is a pipe
-  kBar,
-  kLines,
+  none,
+  automatic,  // a bar if stderr is a terminal; under most MPI launchers it is a pipe
+  bar,
+  lines,
 };
 
 class Progress {

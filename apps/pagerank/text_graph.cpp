@@ -134,7 +134,7 @@ MatrixHeader read_matrix_header(LineReader& reader) {
 TextFormat recognize_format(const std::string& path) {
   LineReader reader(path);
   std::string_view line;
-  return reader.next(line) && line.starts_with(kBanner) ? TextFormat::kMatrixMarket : TextFormat::kEdgeList;
+  return reader.next(line) && line.starts_with(kBanner) ? TextFormat::matrix_market : TextFormat::edge_list;
 }
 
 void read_edge_list(const std::string& path, uint64_t vertex_limit, const EdgeVisitor& visit) {

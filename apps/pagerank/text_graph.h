@@ -9,7 +9,7 @@
 
 namespace pagerank {
 
-enum class TextFormat { kEdgeList, kMatrixMarket };
+enum class TextFormat { edge_list, matrix_market };
 
 // A file whose first line starts with "%%MatrixMarket" is one.
 TextFormat recognize_format(const std::string& path);

@@ -50,7 +50,7 @@ struct Options {
 };
 
 Options parse_options(int argument_count, char** arguments) {
-  static const option kOptions[] = {
+  static constexpr option kOptions[] = {
       {"iterations", required_argument, nullptr, 'i'},
       {"damping", required_argument, nullptr, 'd'},
       {"tolerance", required_argument, nullptr, 'T'},

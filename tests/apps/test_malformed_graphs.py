@@ -86,9 +86,7 @@ def test_pagerank_says_what_is_wrong(run: Runner, program: Callable[[str], Path]
 
 
 @pytest.mark.parametrize("name", FOUND_BY_SEVERAL_RANKS)
-def test_several_ranks_say_once_what_is_wrong(
-    run_pagerank: Callable[..., Finished], tmp_path: Path, name: str
-) -> None:
+def test_several_ranks_say_once_what_is_wrong(run_pagerank: Callable[..., Finished], tmp_path: Path, name: str) -> None:
     content, cause = MALFORMED[name]
     path = tmp_path / "graph.csr"
     path.write_bytes(content)

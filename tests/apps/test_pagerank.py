@@ -76,9 +76,7 @@ def test_tolerance_stops_one_iteration_after_it_is_reached(
     graph = random_graph(100, 800, seed=4)
     tolerance = 1e-3
     path = write_graph(tmp_path / "graph.csr", graph)
-    finished = run_pagerank(
-        "--tolerance", tolerance, "-i", 500, "-o", tmp_path / "ranks", path, ranks=ranks
-    )
+    finished = run_pagerank("--tolerance", tolerance, "-i", 500, "-o", tmp_path / "ranks", path, ranks=ranks)
     done = sum(line.startswith("iteration ") for line in finished.stdout.splitlines())
     assert done == iterations_until(graph, tolerance) + 1
     assert difference(read_ranks(tmp_path / "ranks"), pagerank(graph, done)) <= L1_LIMIT
