@@ -21,14 +21,27 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser(version: str) -> Tuple[_Parser, _Parser]:
     formatter = argparse.RawDescriptionHelpFormatter
-    main = _Parser(prog="spillway", description=help_text.ABOUT, epilog=help_text.MAIN_EPILOG, formatter_class=formatter,
-                   allow_abbrev=False, add_help=False)
+    main = _Parser(
+        prog="spillway",
+        description=help_text.ABOUT,
+        epilog=help_text.MAIN_EPILOG,
+        formatter_class=formatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
     main.add_argument("-h", "--help", action="help", help="show this text")
     main.add_argument("--version", action="version", version=f"Spillway {version}", help="show the version")
     commands = main.add_subparsers(title="commands", metavar="command", dest="command", parser_class=_Parser)
-    run = commands.add_parser("run", help="run an MPI program that is larger than memory", description=help_text.RUN_ABOUT,
-                              epilog=help_text.RUN_EPILOG, formatter_class=formatter, allow_abbrev=False, add_help=False,
-                              usage="spillway run [options] [--] program [arguments]")
+    run = commands.add_parser(
+        "run",
+        help="run an MPI program that is larger than memory",
+        description=help_text.RUN_ABOUT,
+        epilog=help_text.RUN_EPILOG,
+        formatter_class=formatter,
+        allow_abbrev=False,
+        add_help=False,
+        usage="spillway run [options] [--] program [arguments]",
+    )
     _add_run_options(run)
     return main, run
 
@@ -38,17 +51,32 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     add("-h", "--help", action="help", help="show this text")
     add("-n", "--ranks", type=int, metavar="ranks", help="ranks to start (default: as many as slots)")
     add("--slots", type=int, metavar="k", help="ranks that run at a time (default: the cores that may be used)")
-    add("--memory", metavar="size", help="memory budget of all ranks together, as in 8G, 512M, 1.5GiB (default: 80%% of what "
-        "is available)")
-    add("--spill-dir", metavar="dir", help="where unloaded memory goes: a directory on a local disk (default: the first "
-        "suitable of $SPILLWAY_SPILL_DIR, $TMPDIR, /var/tmp and the current directory)")
+    add(
+        "--memory",
+        metavar="size",
+        help="memory budget of all ranks together, as in 8G, 512M, 1.5GiB (default: 80%% of what " "is available)",
+    )
+    add(
+        "--spill-dir",
+        metavar="dir",
+        help="where unloaded memory goes: a directory on a local disk (default: the first "
+        "suitable of $SPILLWAY_SPILL_DIR, $TMPDIR, /var/tmp and the current directory)",
+    )
     add("--ranks-per-node", type=int, metavar="n", help="ranks on each machine; this version runs all on one")
     add("--hosts", metavar="h,...", help="machines to run on; this version accepts this machine's own names only")
     add("--mpi", choices=FLAVOURS, help="MPI library of the program (default: the one that it is linked with)")
-    add("--summary", choices=_SUMMARIES, default="text", help="form of the page at the end, on standard error "
-        "(default: text)")
+    add(
+        "--summary",
+        choices=_SUMMARIES,
+        default="text",
+        help="form of the page at the end, on standard error " "(default: text)",
+    )
     add("--summary-file", metavar="file", help="write that page to a file instead")
-    add("--detect-deadlock", action="store_true", help="end the job when every rank waits for another one, and say for what")
+    add(
+        "--detect-deadlock",
+        action="store_true",
+        help="end the job when every rank waits for another one, and say for what",
+    )
     add("--dry-run", action="store_true", help="show what would be done, and do nothing")
     add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
@@ -59,8 +87,10 @@ def _unknown_option(option: str, run: argparse.ArgumentParser) -> LaunchError:
     known = [name for action in run._actions for name in action.option_strings]
     near = difflib.get_close_matches(option.split("=")[0], known, 1)
     remedy = f"did you mean {near[0]}? " if near else ""
-    return LaunchError(f"unknown option {option}", remedy + "All options: `spillway run --help`; options of the program come "
-                       "after its name")
+    return LaunchError(
+        f"unknown option {option}",
+        remedy + "All options: `spillway run --help`; options of the program come " "after its name",
+    )
 
 
 def parse_run_options(arguments: List[str], version: str = "") -> Optional[RunOptions]:

@@ -102,7 +102,10 @@ def _room_in_group(version: int, directory: str) -> Optional[int]:
         used, cache = _number(_read(f"{directory}/memory.current")), _reclaimable(directory, "inactive_file")
     else:
         limits = [_number(_read(f"{directory}/memory.limit_in_bytes"))]
-        used, cache = _number(_read(f"{directory}/memory.usage_in_bytes")), _reclaimable(directory, "total_inactive_file")
+        used, cache = (
+            _number(_read(f"{directory}/memory.usage_in_bytes")),
+            _reclaimable(directory, "total_inactive_file"),
+        )
     known = [limit for limit in limits if limit is not None and limit < 2**60]  # version 1 writes 2^63 for none
     if not known or used is None:
         return None

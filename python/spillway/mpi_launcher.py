@@ -43,9 +43,11 @@ def find_launcher(library: MpiLibrary) -> Launcher:
             _, output = output_of([path, "--version"])
             if any(sign in output for sign in _SIGNS[library.flavour]):
                 return Launcher(path, _version_in(output))
-    raise LaunchError(f"no launcher (mpiexec) of {TITLES[library.flavour]} found, neither near "
-                      f"{library.path or 'its library'} nor in PATH",
-                      "install it beside the library (Debian: mpich or openmpi-bin), or put its directory into PATH")
+    raise LaunchError(
+        f"no launcher (mpiexec) of {TITLES[library.flavour]} found, neither near "
+        f"{library.path or 'its library'} nor in PATH",
+        "install it beside the library (Debian: mpich or openmpi-bin), or put its directory into PATH",
+    )
 
 
 def _version_in(output: str) -> str:

@@ -17,6 +17,7 @@ FLAVOURS = ("mpich", "openmpi")
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 
 _LOADED = re.compile(r"^\s*(\S+) => (\S.*?)(?: \(0x[0-9a-f]+\))?$", re.MULTILINE)
+_MISSING = re.compile(r"error while loading shared libraries: (\S+): cannot open")
 _MPI_NAME = re.compile(r"^lib(mpi|mpich|mpi_mt|mpi_cray|mpi_ibm|pmpi|open-rte)[.]so")
 # Names that only one family's library contains; Open MPI once used the file name libmpi.so.12 as well.
 _MARKS = {"openmpi": b"ompi_mpi_comm_world", "mpich": b"MPIR_"}
@@ -39,8 +40,10 @@ def find_program(name: str) -> str:
     existing = [path for path in candidates if os.path.exists(path)]
     if not existing:
         where = "" if "/" in name else " in any directory of PATH"
-        raise LaunchError(f"there is no program `{name}`{where}", "check its name; for one in this directory, write ./" +
-                          os.path.basename(name))
+        raise LaunchError(
+            f"there is no program `{name}`{where}",
+            "check its name; for one in this directory, write ./" + os.path.basename(name),
+        )
     if os.path.isdir(existing[0]):
         raise LaunchError(f"`{existing[0]}` is a directory, not a program", "name the program in it")
     raise LaunchError(f"`{existing[0]}` is not executable", f"chmod +x {existing[0]}")
@@ -51,38 +54,56 @@ def detect_mpi_library(program: str) -> MpiLibrary:
     try:
         elf = read_elf(program)
     except OSError as error:
-        raise LaunchError(f"cannot read `{program}`: {error.strerror}", "Spillway must see which MPI library it is linked "
-                          "with; make it readable, or say which with --mpi") from None
+        raise LaunchError(
+            f"cannot read `{program}`: {error.strerror}",
+            "Spillway must see which MPI library it is linked " "with; make it readable, or say which with --mpi",
+        ) from None
     if not elf.is_elf:
         what = "is a script" if elf.is_script else "is not a program for Linux (no ELF file)"
-        raise LaunchError(f"`{program}` {what}, so its MPI library cannot be seen",
-                          "say which one the processes that it starts use: --mpi mpich or --mpi openmpi")
+        raise LaunchError(
+            f"`{program}` {what}, so its MPI library cannot be seen",
+            "say which one the processes that it starts use: --mpi mpich or --mpi openmpi",
+        )
     if not elf.is_for_this_machine:
-        raise LaunchError(f"`{program}` was compiled for another kind of processor than this machine's "
-                          f"({os.uname().machine})", "compile it for this machine, as a 64-bit program")
+        raise LaunchError(
+            f"`{program}` was compiled for another kind of processor than this machine's " f"({os.uname().machine})",
+            "compile it for this machine, as a 64-bit program",
+        )
     if not elf.interpreter:
-        raise LaunchError(f"`{program}` is statically linked: nothing can be put between it and its MPI library",
-                          "link it dynamically (without -static, against the MPI library's .so)")
+        raise LaunchError(
+            f"`{program}` is statically linked: nothing can be put between it and its MPI library",
+            "link it dynamically (without -static, against the MPI library's .so)",
+        )
     return _library_among(program, _libraries_of(program, elf.interpreter))
 
 
 def _libraries_of(program: str, loader: str) -> Dict[str, str]:
-    _, listing = output_of([loader, "--list", program])
+    status, listing = output_of([loader, "--list", program])
+    missing = _MISSING.search(listing)
+    if missing:
+        raise LaunchError(
+            f"`{program}` needs the library {missing.group(1)}, which is not on this machine",
+            "install it, or name its directory in LD_LIBRARY_PATH",
+        )
+    if status != 0:
+        raise LaunchError(
+            f"the dynamic loader {loader} cannot load `{program}`: {listing.strip()}",
+            "start the program once by itself; it says the same",
+        )
     return {name: path for name, path in _LOADED.findall(listing)}
 
 
 def _library_among(program: str, libraries: Dict[str, str]) -> MpiLibrary:
     candidates = {name: path for name, path in libraries.items() if _MPI_NAME.match(name)}
-    for name, path in candidates.items():
-        if path == "not found":
-            raise LaunchError(f"the MPI library of `{program}`, {name}, is not on this machine",
-                              "install it, or name its directory in LD_LIBRARY_PATH")
+    for path in candidates.values():
         flavour = flavour_of_library(path)
         if flavour:
             return MpiLibrary(flavour, path)
-    raise LaunchError(f"`{program}` is not an MPI program: no MPI library among those it is linked with",
-                      "compile it with mpicc or mpicxx; if it loads MPI later (as Python with mpi4py does), say which "
-                      "with --mpi mpich or --mpi openmpi")
+    raise LaunchError(
+        f"`{program}` is not an MPI program: no MPI library among those it is linked with",
+        "compile it with mpicc or mpicxx; if it loads MPI later (as Python with mpi4py does), say which "
+        "with --mpi mpich or --mpi openmpi",
+    )
 
 
 def flavour_of_library(path: str) -> Optional[str]:

@@ -55,10 +55,16 @@ class Plan(NamedTuple):
 
     def agent_command(self, report_descriptor: int) -> List[str]:
         command = [self.agent]
-        for name, value in (("ranks", self.ranks.value), ("slots", self.slots.value), ("memory", self.budget.value),
-                            ("spill-dir", self.spill.path), ("preload", self.preload),
-                            ("minimum-managed", _MINIMUM_MANAGED_BYTES), ("cpus", self.cores.value),
-                            ("report-fd", report_descriptor)):
+        for name, value in (
+            ("ranks", self.ranks.value),
+            ("slots", self.slots.value),
+            ("memory", self.budget.value),
+            ("spill-dir", self.spill.path),
+            ("preload", self.preload),
+            ("minimum-managed", _MINIMUM_MANAGED_BYTES),
+            ("cpus", self.cores.value),
+            ("report-fd", report_descriptor),
+        ):
             command += [f"--{name}", str(value)]
         return command + (["--detect-deadlock"] if self.detects_deadlock else []) + ["--"] + self.mpi_command()
 
@@ -78,14 +84,31 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     spill = choose_spill_directory(options.spill_dir, budget.value, options.memory is not None)
     if spill.warning:
         warnings.append(spill.warning)
-    own = [os.path.join(library_directory, name)
-           for name in (f"libspillway-{library.flavour}.so", "spillway-node", "spillway-rank")]
+    own = [
+        os.path.join(library_directory, name)
+        for name in (f"libspillway-{library.flavour}.so", "spillway-node", "spillway-rank")
+    ]
     for path in own:
         if not os.path.exists(path):
-            raise LaunchError(f"this installation of Spillway has no {path}",
-                              f"build Spillway on a machine with {TITLES[library.flavour]}'s mpi.h installed")
-    return Plan(options.program, library, launcher, ranks, slots, cores, budget, spill, own[0], own[1], own[2],
-                options.detect_deadlock, warnings)
+            raise LaunchError(
+                f"this installation of Spillway has no {path}",
+                f"build Spillway on a machine with {TITLES[library.flavour]}'s mpi.h installed",
+            )
+    return Plan(
+        options.program,
+        library,
+        launcher,
+        ranks,
+        slots,
+        cores,
+        budget,
+        spill,
+        own[0],
+        own[1],
+        own[2],
+        options.detect_deadlock,
+        warnings,
+    )
 
 
 def _library(options: RunOptions) -> MpiLibrary:
@@ -97,7 +120,10 @@ def _count(option: str, value: Optional[int]) -> Optional[Figure]:
     if value is None:
         return None
     if not 1 <= value <= _MOST_RANKS:
-        raise LaunchError(f"{option} {value}: must be between 1 and {_MOST_RANKS}", "leave it away for the default, or ask for 1 or more")
+        raise LaunchError(
+            f"{option} {value}: must be between 1 and {_MOST_RANKS}",
+            "leave it away for the default, or ask for 1 or more",
+        )
     return Figure(value, "asked for")
 
 
@@ -109,14 +135,20 @@ def _budget(asked: Optional[str], warnings: List[str]) -> Figure:
     else:
         value, origin = parse_size(asked), "asked for"
         if value > available.value:
-            warnings.append(f"--memory {format_size(value)} is more than the {available.origin} "
-                            f"({format_size(available.value)}); the kernel may swap, or kill ranks")
+            warnings.append(
+                f"--memory {format_size(value)} is more than the {available.origin} "
+                f"({format_size(available.value)}); the kernel may swap, or kill ranks"
+            )
         if value > total_memory():
-            raise LaunchError(f"--memory {format_size(value)} is more than this machine has "
-                              f"({format_size(total_memory())})", "leave --memory away, or ask for less")
+            raise LaunchError(
+                f"--memory {format_size(value)} is more than this machine has " f"({format_size(total_memory())})",
+                "leave --memory away, or ask for less",
+            )
     if value < _LEAST_BUDGET:
-        raise LaunchError(f"a memory budget of {format_size(value)} ({origin}) is too small to run anything",
-                          f"ask for at least {format_size(_LEAST_BUDGET)}")
+        raise LaunchError(
+            f"a memory budget of {format_size(value)} ({origin}) is too small to run anything",
+            f"ask for at least {format_size(_LEAST_BUDGET)}",
+        )
     return Figure(value, origin)
 
 
@@ -132,12 +164,18 @@ def _check_single_node(options: RunOptions, ranks: int) -> None:
         raise LaunchError("--hosts names no host", remedy)
     for host in hosts:
         if host not in _own_names():
-            raise LaunchError(f"--hosts {options.hosts}: jobs over several nodes are not supported in this version, and "
-                              f"`{host}` is not this machine ({socket.gethostname()})", remedy)
+            raise LaunchError(
+                f"--hosts {options.hosts}: jobs over several nodes are not supported in this version, and "
+                f"`{host}` is not this machine ({socket.gethostname()})",
+                remedy,
+            )
     per_node = _count("--ranks-per-node", options.ranks_per_node)
     if per_node and per_node.value < ranks:
-        raise LaunchError(f"--ranks-per-node {per_node.value} asks for {-(-ranks // per_node.value)} nodes for {ranks} ranks; "
-                          "jobs over several nodes are not supported in this version", remedy)
+        raise LaunchError(
+            f"--ranks-per-node {per_node.value} asks for {-(-ranks // per_node.value)} nodes for {ranks} ranks; "
+            "jobs over several nodes are not supported in this version",
+            remedy,
+        )
 
 
 def render_plan(plan: Plan) -> str:
@@ -151,7 +189,10 @@ def render_plan(plan: Plan) -> str:
         ("ranks", f"{plan.ranks.value}  ({plan.ranks.origin})"),
         ("slots", f"{plan.slots.value}  ({plan.slots.origin})"),
         ("memory budget", f"{format_size(plan.budget.value)}  ({plan.budget.origin})"),
-        ("spill directory", f"{plan.spill.path}  ({plan.spill.file_system}, {format_size(plan.spill.free_bytes)} free)"),
+        (
+            "spill directory",
+            f"{plan.spill.path}  ({plan.spill.file_system}, {format_size(plan.spill.free_bytes)} free)",
+        ),
         ("command", shlex.join(plan.mpi_command())),
     )
     return "".join(f"{name:<16} {value}\n" for name, value in rows)

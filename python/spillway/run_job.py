@@ -37,9 +37,11 @@ def run_agent(command_for_descriptor) -> Tuple[int, str]:
     if os.WIFEXITED(status):
         return os.WEXITSTATUS(status), report
     number = os.WTERMSIG(status)
-    sys.stderr.write(f"spillway: the node agent (process {agent}) was killed by signal {number} "
-                     f"({signal.strsignal(number)}), and the job with it\n"
-                     "  Remedy: find out who sends it; look for an out-of-memory kill (dmesg)\n")
+    sys.stderr.write(
+        f"spillway: the node agent (process {agent}) was killed by signal {number} "
+        f"({signal.strsignal(number)}), and the job with it\n"
+        "  Remedy: find out who sends it; look for an out-of-memory kill (dmesg)\n"
+    )
     return 128 + number, ""
 
 

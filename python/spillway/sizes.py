@@ -1,25 +1,24 @@
 """Sizes as people write and read them. K, M, G, T are powers of 1024, as in `ulimit`, `docker` and `slurm`."""
 
+import re
+
 from .errors import LaunchError
 
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_SIZE = re.compile(r"(\d+(?:[.]\d*)?|[.]\d+)(?:([kmgt])(?:i?b)?|b)?", re.ASCII)
 
 
 def parse_size(text: str) -> int:
     """Bytes of `8G`, `512M`, `1.5GiB`, `4096`."""
-    lowered = text.strip().lower()
-    digits = lowered.rstrip("kmgtib")
-    unit = lowered[len(digits):]
-    stem = unit[:1] if unit[:1] in _UNITS and unit[:1] != "b" else ""
-    if unit[len(stem):] not in ("", "b", "ib") or unit == "ib":
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None:
         raise _not_a_size(text)
-    try:
-        value = float(digits)
-    except ValueError:
-        raise _not_a_size(text) from None
-    if not 0 <= value < 2**63 / 1024 ** _UNITS[stem]:
+    digits, letter = match.group(1), match.group(2) or ""
+    unit = 1024 ** _UNITS[letter]
+    count = int(digits) * unit if digits.isdigit() else int(float(digits) * unit)
+    if count >= 2**63:
         raise _not_a_size(text)
-    return int(digits) if digits.isdigit() and not stem else int(value * 1024 ** _UNITS[stem])
+    return count
 
 
 def _not_a_size(text: str) -> LaunchError:

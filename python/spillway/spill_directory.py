@@ -63,15 +63,21 @@ def _try_to_write(path: str) -> None:
 def check_spill_directory(path: str, budget: int, is_budget_chosen: bool) -> SpillDirectory:
     """Raises LaunchError when memory cannot be unloaded to `path`."""
     if not os.path.isdir(path):
-        raise LaunchError(f"spill directory {path}: " + ("not a directory" if os.path.exists(path) else "does not exist"),
-                          "name an existing directory on a local disk with --spill-dir")
+        raise LaunchError(
+            f"spill directory {path}: " + ("not a directory" if os.path.exists(path) else "does not exist"),
+            "name an existing directory on a local disk with --spill-dir",
+        )
     kind = file_system_of(path)
     if kind in _IN_MEMORY:
-        raise LaunchError(f"spill directory {path} is on {kind}, which is memory itself",
-                          "name a directory on a local disk with --spill-dir")
+        raise LaunchError(
+            f"spill directory {path} is on {kind}, which is memory itself",
+            "name a directory on a local disk with --spill-dir",
+        )
     if kind in _NETWORK:
-        raise LaunchError(f"spill directory {path} is on a network file system ({kind})",
-                          "name a directory on a disk of this machine with --spill-dir")
+        raise LaunchError(
+            f"spill directory {path} is on a network file system ({kind})",
+            "name a directory on a disk of this machine with --spill-dir",
+        )
     _check_writable(path)
     return _check_space(path, kind, budget, is_budget_chosen)
 
@@ -81,10 +87,14 @@ def _check_writable(path: str) -> None:
         _try_to_write(path)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise LaunchError(f"spill directory {path} is full: {error.strerror}",
-                              "free space there, or name another directory with --spill-dir") from None
-        raise LaunchError(f"spill directory {path} cannot be written to: {error.strerror}",
-                          "get write permission, or name another directory with --spill-dir") from None
+            raise LaunchError(
+                f"spill directory {path} is full: {error.strerror}",
+                "free space there, or name another directory with --spill-dir",
+            ) from None
+        raise LaunchError(
+            f"spill directory {path} cannot be written to: {error.strerror}",
+            "get write permission, or name another directory with --spill-dir",
+        ) from None
 
 
 def _check_space(path: str, kind: str, budget: int, is_budget_chosen: bool) -> SpillDirectory:
@@ -92,13 +102,17 @@ def _check_space(path: str, kind: str, budget: int, is_budget_chosen: bool) -> S
     free = status.f_bavail * status.f_frsize
     needed = budget if is_budget_chosen else budget // _LEAST_PART_OF_DEFAULT_BUDGET
     if free < needed:
-        raise LaunchError(f"spill directory {path} has {format_size(free)} free; Spillway asks for at least "
-                          f"{format_size(needed)}, {'the' if is_budget_chosen else 'an eighth of the'} memory budget",
-                          "free space there, name another directory with --spill-dir, or a smaller --memory")
+        raise LaunchError(
+            f"spill directory {path} has {format_size(free)} free; Spillway asks for at least "
+            f"{format_size(needed)}, {'the' if is_budget_chosen else 'an eighth of the'} memory budget",
+            "free space there, name another directory with --spill-dir, or a smaller --memory",
+        )
     warning = ""
     if free < budget:
-        warning = (f"spill directory {path} has {format_size(free)} free, less than the memory budget of "
-                   f"{format_size(budget)}; a job much larger than memory would fill it")
+        warning = (
+            f"spill directory {path} has {format_size(free)} free, less than the memory budget of "
+            f"{format_size(budget)}; a job much larger than memory would fill it"
+        )
     return SpillDirectory(os.path.realpath(path), kind, free, warning)
 
 
@@ -118,5 +132,7 @@ def choose_spill_directory(asked: Optional[str], budget: int, is_budget_chosen: 
             return check_spill_directory(path, budget, is_budget_chosen)
         except LaunchError as error:
             problems.append(str(error))
-    raise LaunchError("no suitable directory to spill to:\n    " + "\n    ".join(problems),
-                      "name a directory on a local disk with --spill-dir, or a smaller --memory")
+    raise LaunchError(
+        "no suitable directory to spill to:\n    " + "\n    ".join(problems),
+        "name a directory on a local disk with --spill-dir, or a smaller --memory",
+    )

@@ -48,8 +48,10 @@ def render_text(plan: Plan, report: JobReport) -> str:
     if len(title) > _LINE_WIDTH - 4:
         title = title[: _LINE_WIDTH - 5] + "…"
     lines = [title + " " + "─" * max(0, _LINE_WIDTH - 1 - len(title))]
-    lines.append(f"  {plan.ranks.value} ranks, {plan.slots.value} at a time, on {report.host}: {outcome} after "
-                 f"{_seconds(figures['wall_ns'])}")
+    lines.append(
+        f"  {plan.ranks.value} ranks, {plan.slots.value} at a time, on {report.host}: {outcome} after "
+        f"{_seconds(figures['wall_ns'])}"
+    )
     if figures.get("attached_ranks", 0) == 0:
         lines.append("  No rank called MPI_Init, so Spillway had nothing to do.")
     else:
@@ -60,8 +62,11 @@ def render_text(plan: Plan, report: JobReport) -> str:
 def _memory_lines(figures: Dict[str, int]) -> List[str]:
     peak, budget = figures["peak_bytes"], figures["budget_bytes"]
     share = peak / budget if budget else 0.0
-    return ["", f"  memory    peak {format_size(peak)} resident of {format_size(budget)} budget "
-            f"({100 * share:.0f}%)  {_bar(share)}"]
+    return [
+        "",
+        f"  memory    peak {format_size(peak)} resident of {format_size(budget)} budget "
+        f"({100 * share:.0f}%)  {_bar(share)}",
+    ]
 
 
 def _time_lines(report: JobReport) -> List[str]:
@@ -77,13 +82,17 @@ def _byte_lines(report: JobReport) -> List[str]:
     lines = ["", "  bytes            total"]
     for name, key, meaning in _BYTES:
         lines.append(f"  {name:<8} {format_size(report.total(key)):>12}         {meaning}")
-    lines.append(f"  {'messages':<8} {format_size(report.total('sent_bytes')):>12}         in "
-                 f"{_count(report.total('sent_messages'))} messages")
+    lines.append(
+        f"  {'messages':<8} {format_size(report.total('sent_bytes')):>12}         in "
+        f"{_count(report.total('sent_messages'))} messages"
+    )
     return lines
 
 
 def _most(report: JobReport, key: str) -> List[Tuple[int, int]]:
-    pairs = sorted(((rank[key], number) for number, rank in enumerate(report.ranks)), key=lambda pair: (-pair[0], pair[1]))
+    pairs = sorted(
+        ((rank[key], number) for number, rank in enumerate(report.ranks)), key=lambda pair: (-pair[0], pair[1])
+    )
     return [(number, value) for value, number in pairs[:_RANKS_NAMED] if value > 0]
 
 

@@ -12,7 +12,7 @@
 namespace spillway::launch {
 namespace {
 
-constexpr int kBacklog = 1024;        // every rank of a node may connect at once
+constexpr int kBacklog = 1024;  // every rank of a node may connect at once
 constexpr size_t kMostDescriptors = 4;
 
 struct Address {
@@ -115,7 +115,8 @@ Received receive_message(int socket, AttachMessage& message) {
     received = recv(socket, &message, sizeof message, MSG_DONTWAIT);
   } while (received < 0 && errno == EINTR);
   if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Received::nothing;
-  if (received < static_cast<ssize_t>(2 * sizeof(uint32_t)) || message.magic != node::kAttachMagic) return Received::closed;
+  if (received < static_cast<ssize_t>(2 * sizeof(uint32_t)) || message.magic != node::kAttachMagic)
+    return Received::closed;
   if (message.version != node::kAttachVersion) return Received::foreign;
   if (received != static_cast<ssize_t>(sizeof message)) return Received::closed;
   message.text[sizeof message.text - 1] = '\0';

@@ -1,7 +1,7 @@
 // The socket of node/attach_protocol.h: listening, connecting, and passing single messages.
 //
-// The name is in the abstract namespace: it vanishes with the listener. Anyone on the machine may try to connect, so the
-// listener asks the kernel who it is (SO_PEERCRED), and the name is 128 random bits.
+// The name is in the abstract namespace: it vanishes with the listener. Anyone on the machine may try to connect, so
+// the listener asks the kernel who it is (SO_PEERCRED), and the name is 128 random bits.
 #pragma once
 
 #include <span>
@@ -23,7 +23,8 @@ std::string random_socket_name();
 Descriptor listen_on(const std::string& name);
 Descriptor connect_to(const std::string& name);
 
-// Takes one waiting connection. Those of other users are closed at once; then, and when none waits, the result is empty.
+// Takes one waiting connection. Those of other users are closed at once; then, and when none waits, the result is
+// empty.
 struct Peer {
   Descriptor socket;
   pid_t pid = 0;

@@ -5,8 +5,8 @@
 namespace spillway::launch {
 namespace {
 
-constexpr size_t kShortestRule = 60;    // Open MPI's have 74 characters, Hydra's 83
-constexpr unsigned kLongestBox = 40;    // lines; a box that does not close is none
+constexpr size_t kShortestRule = 60;  // Open MPI's have 74 characters, Hydra's 83
+constexpr unsigned kLongestBox = 40;  // lines; a box that does not close is none
 
 constexpr std::string_view kSingleLines[] = {
     "YOUR APPLICATION TERMINATED WITH THE EXIT STRING:",
@@ -24,7 +24,8 @@ constexpr std::string_view kFirstLinesOfBoxes[] = {
 };
 
 bool is_made_of_one(std::string_view line) {
-  return !line.empty() && (line[0] == '=' || line[0] == '-') && line.find_first_not_of(line[0]) == std::string_view::npos;
+  return !line.empty() && (line[0] == '=' || line[0] == '-') &&
+         line.find_first_not_of(line[0]) == std::string_view::npos;
 }
 
 bool is_rule(std::string_view line) { return line.size() >= kShortestRule && is_made_of_one(line); }
@@ -35,7 +36,8 @@ bool is_single_notice(std::string_view line) {
 }
 
 bool may_become_notice(std::string_view partial) {
-  return is_made_of_one(partial) || std::any_of(std::begin(kSingleLines), std::end(kSingleLines), [&](std::string_view start) {
+  return is_made_of_one(partial) ||
+         std::any_of(std::begin(kSingleLines), std::end(kSingleLines), [&](std::string_view start) {
            const size_t length = std::min(start.size(), partial.size());
            return start.substr(0, length) == partial.substr(0, length);
          });
@@ -108,7 +110,8 @@ void BannerFilter::open_or_pass(std::string& output) {
 }
 
 void BannerFilter::pass_partial_line(std::string& output) {
-  if (!is_line_passing_ && (state_ == State::after_rule || state_ == State::inside_box || may_become_notice(line_))) return;
+  if (!is_line_passing_ && (state_ == State::after_rule || state_ == State::inside_box || may_become_notice(line_)))
+    return;
   held_ += line_;
   line_.clear();
   release(output);

@@ -1,8 +1,9 @@
 // Takes the MPI launcher's own notices of a failed job out of its output.
 //
-// Hydra and Open MPI comment on every rank that ends badly, some dozen lines that name neither cause nor remedy; the agent has the one
-// message that does. Everything else passes byte for byte. A notice is a box (a line of `=` or `-`, a first line that is
-// known, more lines, the same line again) or one of a few single lines. Text is held back only while it may still become one of these.
+// Hydra and Open MPI comment on every rank that ends badly, some dozen lines that name neither cause nor remedy; the
+// agent has the one message that does. Everything else passes byte for byte. A notice is a box (a line of `=` or `-`, a
+// first line that is known, more lines, the same line again) or one of a few single lines. Text is held back only while
+// it may still become one of these.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@ namespace {
 using node::RankRecord;
 using node::RankState;
 
-constexpr unsigned kLooksNeeded = 4;     // intervals of DeadlockWatch::kIntervalNs: one second
+constexpr unsigned kLooksNeeded = 4;      // intervals of DeadlockWatch::kIntervalNs: one second
 constexpr uint32_t kMostRanksNamed = 32;  // a message of thousands of lines helps nobody
 
 bool is_blocked(const RankRecord& record) {

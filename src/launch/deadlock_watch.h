@@ -1,7 +1,8 @@
 // Finds that no rank can ever go on again (`--detect-deadlock`).
 //
-// The job is in a deadlock when every rank that has attached and not finished is blocked on a message or in a collective, none of them has
-// news it was not woken for, and nothing of this changes for a second. Looks at the segment only, four times a second.
+// The job is in a deadlock when every rank that has attached and not finished is blocked on a message or in a
+// collective, none of them has news it was not woken for, and nothing of this changes for a second. Looks at the
+// segment only, four times a second.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@ namespace spillway::launch {
 struct Failure {
   int world_rank = -1;  // -1: not the doing of one rank
   int pid = 0;
-  std::string what;     // continues "rank 3 on host vm (process 4711) ..."
+  std::string what;  // continues "rank 3 on host vm (process 4711) ..."
   std::string cause;
   std::string remedy;
   int exit_status = 1;

@@ -14,10 +14,12 @@ namespace {
 
 constexpr uint64_t kMillisecond = 1000000;
 constexpr uint64_t kGraceAfterSignal = 5000 * kMillisecond;  // for programs that write a checkpoint on SIGTERM
-constexpr uint64_t kGraceAfterKill = 3000 * kMillisecond;    // a killed process that writes much memory back takes a while
+constexpr uint64_t kGraceAfterKill =
+    3000 * kMillisecond;  // a killed process that writes much memory back takes a while
 constexpr uint64_t kGraceOfLauncher = 5000 * kMillisecond;
 constexpr uint64_t kPatienceForCause = 300 * kMillisecond;
-// A library's connection closes when its process begins to end, and the parent reports only when the kernel has taken down its memory.
+// A library's connection closes when its process begins to end, and the parent reports only when the kernel has taken
+// down its memory.
 constexpr uint64_t kPatienceForExit = 2000 * kMillisecond;
 
 }  // namespace
@@ -160,9 +162,8 @@ void Job::end_all() {
 
 bool Job::have_all_ended() const {
   const bool must_have_come = phase_ == Phase::running;
-  return std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& entry) {
-    return entry.has_parent_come ? entry.has_ended : !must_have_come;
-  });
+  return std::all_of(ranks_.begin(), ranks_.end(),
+                     [&](const Rank& entry) { return entry.has_parent_come ? entry.has_ended : !must_have_come; });
 }
 
 void Job::release_when_ended() {

@@ -4,10 +4,11 @@
 //      |  \------ signal ---> interrupted -- all ended, or 5 s ------>------^
 //      \--------- first failure ------------> ending -- all ended, 3 s -----^
 //
-// No rank's parent exits before `released`, so the MPI launcher sees every rank come to an end at the same time, and well; what the
-// job's exit status is, and the message, come from here. The first failure wins: what follows from it (ranks killed, connections
-// lost) is not reported. Some events are only symptoms, whose cause may be on its way in another socket (a library's connection that
-// closes, the launcher that ends): they become a suspicion, which turns into a failure unless a better one comes soon.
+// No rank's parent exits before `released`, so the MPI launcher sees every rank come to an end at the same time, and
+// well; what the job's exit status is, and the message, come from here. The first failure wins: what follows from it
+// (ranks killed, connections lost) is not reported. Some events are only symptoms, whose cause may be on its way in
+// another socket (a library's connection that closes, the launcher that ends): they become a suspicion, which turns
+// into a failure unless a better one comes soon.
 #pragma once
 
 #include <cstdint>

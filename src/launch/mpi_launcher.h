@@ -1,8 +1,8 @@
 // The MPI library's own launcher (mpiexec), as a child of the node agent.
 //
-// It runs in a session of its own, so that a terminal's signals reach only the front end, which decides who gets them; reading from the
-// terminal still works there. It dies with the agent. The agent is the reaper of orphans (launch/descendants.h): whatever the launcher
-// leaves behind becomes a child of the agent.
+// It runs in a session of its own, so that a terminal's signals reach only the front end, which decides who gets them;
+// reading from the terminal still works there. It dies with the agent. The agent is the reaper of orphans
+// (launch/descendants.h): whatever the launcher leaves behind becomes a child of the agent.
 #pragma once
 
 #include <sys/types.h>

@@ -172,9 +172,10 @@ void NodeAgent::take_messages(int socket) {
       case Received::closed:
         return lose(socket);
       case Received::foreign:
-        send_message(socket, make_message(MessageKind::refused,
-                                          "the node agent is of another version of Spillway than this process; build and "
-                                          "install all of it together"));
+        send_message(socket,
+                     make_message(MessageKind::refused,
+                                  "the node agent is of another version of Spillway than this process; build and "
+                                  "install all of it together"));
         return lose(socket);
       case Received::message:
         take_message(found->second, message);

@@ -1,8 +1,9 @@
 // The node agent: owns what the ranks of a node share, watches them, and ends the job.
 //
-// It makes the node's segment and the message spill file, starts the MPI launcher, and then sleeps in epoll. Ranks schedule themselves
-// through the segment: the agent is never needed for their progress. It wakes when a process comes or goes, on a signal, and on
-// the deadlines of Job. Costs one process of a few MB, and no processor time while the job runs.
+// It makes the node's segment and the message spill file, starts the MPI launcher, and then sleeps in epoll. Ranks
+// schedule themselves through the segment: the agent is never needed for their progress. It wakes when a process comes
+// or goes, on a signal, and on the deadlines of Job. Costs one process of a few MB, and no processor time while the job
+// runs.
 #pragma once
 
 #include <memory>

@@ -70,8 +70,9 @@ std::string parse_node_options(int argc, char** argv, NodeOptions& options) {
   optind = 1;
   opterr = 0;
   for (int option; (option = getopt_long(argc, argv, "+", kOptions, nullptr)) != -1;)
-    if (!take_option(option, optarg, options)) return std::string("cannot understand the option before ") +
-        (optind < argc ? argv[optind] : "the end of the command line");
+    if (!take_option(option, optarg, options))
+      return std::string("cannot understand the option before ") +
+             (optind < argc ? argv[optind] : "the end of the command line");
   options.command.assign(argv + optind, argv + argc);
   options.command.push_back(nullptr);
   if (options.command.size() < 2) return "no command to start the ranks with";

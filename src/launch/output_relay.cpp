@@ -11,8 +11,8 @@
 namespace spillway::launch {
 namespace {
 
-constexpr size_t kChunkBytes = 65536;     // capacity of a pipe
-constexpr int kLongestHoldMs = 100;       // of text that may become a notice; a notice comes in one piece
+constexpr size_t kChunkBytes = 65536;  // capacity of a pipe
+constexpr int kLongestHoldMs = 100;    // of text that may become a notice; a notice comes in one piece
 
 bool wait_until_writable(int descriptor) {
   pollfd wait{descriptor, POLLOUT, 0};

@@ -1,6 +1,7 @@
 // Carries one output stream of the MPI launcher to ours, without the launcher's own notices.
 //
-// A thread of its own, so that a slow reader of our output (a pager, a full pipe) stops the program's output but not the agent.
+// A thread of its own, so that a slow reader of our output (a pager, a full pipe) stops the program's output but not
+// the agent.
 #pragma once
 
 #include <thread>

@@ -19,7 +19,8 @@ namespace {
 // What the launchers of the known MPI libraries tell a process about its place in MPI_COMM_WORLD.
 constexpr const char* kRankVariables[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"};
 
-constexpr int kForwardedSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH};
+constexpr int kForwardedSignals[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
+                                     SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH};
 
 int find_world_rank() {
   for (const char* variable : kRankVariables)
@@ -176,7 +177,8 @@ void RankParent::reap() {
 }
 
 void RankParent::report_end(int wait_status) {
-  // A failed job ends at once: what the program left running would hold its output open, which the MPI launcher waits for.
+  // A failed job ends at once: what the program left running would hold its output open, which the MPI launcher waits
+  // for.
   if (wait_status != 0) end_descendants();
   AttachMessage exited = make_message(MessageKind::exited);
   exited.pid = program_;

@@ -1,9 +1,10 @@
 // The parent of one rank's program.
 //
-// The MPI launcher starts `spillway-rank program args` instead of the program. The parent stays behind: it passes signals on, tells
-// the node agent how the program ended, and exits only when the agent says so. The MPI launcher thus never sees a rank die: it is
-// the agent that decides what a death means, ends the other ranks and prints one message. The program dies with its parent,
-// and the parent ends the program when the agent is gone; what the program itself leaves running ends with the parent.
+// The MPI launcher starts `spillway-rank program args` instead of the program. The parent stays behind: it passes
+// signals on, tells the node agent how the program ended, and exits only when the agent says so. The MPI launcher thus
+// never sees a rank die: it is the agent that decides what a death means, ends the other ranks and prints one message.
+// The program dies with its parent, and the parent ends the program when the agent is gone; what the program itself
+// leaves running ends with the parent.
 //
 // There is one per rank, 64 or more on a node: it is linked statically, sleeps in poll, and allocates next to nothing.
 #pragma once

@@ -11,7 +11,9 @@ constexpr const char* kStateNames[] = {"absent",  "running",   "ready",   "block
 
 const char* state_name(uint32_t state) { return state < std::size(kStateNames) ? kStateNames[state] : "unknown"; }
 
-void add(std::string& lines, const char* key, const std::string& value) { lines += std::string(key) + " " + value + "\n"; }
+void add(std::string& lines, const char* key, const std::string& value) {
+  lines += std::string(key) + " " + value + "\n";
+}
 void add(std::string& lines, const char* key, uint64_t value) { add(lines, key, std::to_string(value)); }
 
 void add_field(std::string& line, const char* key, uint64_t value) {

@@ -6,6 +6,7 @@ from typing import Callable, List
 import pytest
 from failing_jobs import RANKS
 
+
 @pytest.fixture
 def job_command(spillway: Path, spill_dir: Path, build_dir: Path) -> Callable[..., List[str]]:
     """job_command(flavour, how, *options): runs the program failing_rank, which fails as `how` says, in its last rank."""

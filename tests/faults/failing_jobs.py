@@ -43,7 +43,9 @@ def wait_for_line(process: subprocess.Popen, text: str) -> None:
 
 def process_named(run: Runner, name: str) -> int:
     """The one living process of the test whose program is called `name`, or with a suffix of it (mpiexec.hydra)."""
-    programs = {pid: os.path.basename(line.split()[0]) for pid, line in marked_processes(run.mark).items() if line.split()}
+    programs = {
+        pid: os.path.basename(line.split()[0]) for pid, line in marked_processes(run.mark).items() if line.split()
+    }
     found = [pid for pid, program in programs.items() if program.split(".")[0] == name]
     assert len(found) == 1, f"{len(found)} processes {name}: {programs}"
     return found[0]

@@ -17,9 +17,9 @@ const std::string kHydraNotice = "\n" + kHydraRule +
                                  "\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n"
                                  "This typically refers to a problem with your application.\n"
                                  "Please see the FAQ page for debugging suggestions\n";
-const std::string kOpenMpiNotice = kOpenMpiRule +
-                                   "\nmpiexec noticed that process rank 2 with PID 0 on node vm exited on signal 9 (Killed).\n" +
-                                   kOpenMpiRule + "\n";
+const std::string kOpenMpiNotice =
+    kOpenMpiRule + "\nmpiexec noticed that process rank 2 with PID 0 on node vm exited on signal 9 (Killed).\n" +
+    kOpenMpiRule + "\n";
 
 // Every way to cut the text into two reads must give the same.
 std::string filtered(const std::string& text) {
@@ -45,7 +45,8 @@ TEST(BannerFilter, drops_the_notice_of_open_mpi) {
 }
 
 TEST(BannerFilter, drops_messages_of_hydras_own_processes) {
-  EXPECT_EQ(filtered("[proxy:0:0@vm] main (proxy.c:206): demux engine error\n[mpiexec@vm] assert failed\nend\n"), "end\n");
+  EXPECT_EQ(filtered("[proxy:0:0@vm] main (proxy.c:206): demux engine error\n[mpiexec@vm] assert failed\nend\n"),
+            "end\n");
 }
 
 TEST(BannerFilter, passes_rules_and_boxes_of_the_program) {
@@ -56,7 +57,10 @@ TEST(BannerFilter, passes_rules_and_boxes_of_the_program) {
 }
 
 TEST(BannerFilter, passes_text_without_last_newline) {
-  for (const std::string text : {"progress 50%", "=== title", "-", "\n", "[pro", "a\n\n" "b"}) EXPECT_EQ(filtered(text), text);
+  for (const std::string text : {"progress 50%", "=== title", "-", "\n", "[pro",
+                                 "a\n\n"
+                                 "b"})
+    EXPECT_EQ(filtered(text), text);
   EXPECT_EQ(filtered(kHydraRule), kHydraRule);
 }
 

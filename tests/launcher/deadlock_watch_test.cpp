@@ -47,7 +47,8 @@ TEST_F(DeadlockWatchTest, counts_finished_ranks_out) {
 }
 
 TEST_F(DeadlockWatchTest, sees_no_deadlock_while_a_rank_can_go_on) {
-  for (RankState state : {RankState::running, RankState::ready, RankState::loading, RankState::delegated, RankState::absent}) {
+  for (RankState state :
+       {RankState::running, RankState::ready, RankState::loading, RankState::delegated, RankState::absent}) {
     set_state(1, state);
     EXPECT_FALSE(look(8)) << static_cast<int>(state);
   }

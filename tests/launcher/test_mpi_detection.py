@@ -1,0 +1,184 @@
+"""Which MPI library a program uses, and why some programs cannot run under Spillway."""
+
+import os
+import stat
+import struct
+
+import pytest
+from spillway.elf_file import read_elf
+from spillway.errors import LaunchError
+from spillway.mpi_launcher import find_launcher, launcher_command
+from spillway.mpi_library import MpiLibrary, detect_mpi_library, find_program
+
+
+def executable(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    path.chmod(0o755)
+    return path
+
+
+def test_finds_the_library_that_a_program_is_linked_with(build_dir, flavour):
+    program = build_dir / "lib" / "spillway" / "tests" / f"failing_rank-{flavour}"
+    library = detect_mpi_library(str(program))
+    assert library.flavour == flavour
+    assert os.path.exists(library.path)
+
+
+def test_launcher_is_of_the_same_family(build_dir, flavour):
+    program = build_dir / "lib" / "spillway" / "tests" / f"failing_rank-{flavour}"
+    launcher = find_launcher(detect_mpi_library(str(program)))
+    assert os.access(launcher.path, os.X_OK)
+    assert launcher.version[0].isdigit()
+
+
+@pytest.mark.parametrize(("mark", "expected"), [("MPIR_Process", "mpich"), ("ompi_mpi_comm_world", "openmpi")])
+def test_tells_libraries_of_the_same_file_name_apart(compile_program, tmp_path, mark, expected):
+    library = tmp_path / "libmpi.so.12"
+    source = f'extern "C" int {mark}; int {mark} = 0;'
+    compile_program(library, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", source=source)
+    program = compile_program(
+        tmp_path / "program",
+        str(library),
+        f"-Wl,-rpath,{tmp_path}",
+        source=f'extern "C" int {mark}; int main() {{ return {mark}; }}\n',
+    )
+    assert detect_mpi_library(str(program)) == MpiLibrary(expected, str(library))
+
+
+def test_library_behind_another_library_counts(compile_program, tmp_path):
+    compile_program(
+        tmp_path / "libmpi.so.12",
+        "-shared",
+        "-fPIC",
+        "-Wl,-soname,libmpi.so.12",
+        source='extern "C" int MPIR_x; int MPIR_x = 0;',
+    )
+    compile_program(
+        tmp_path / "libsolver.so",
+        "-shared",
+        "-fPIC",
+        str(tmp_path / "libmpi.so.12"),
+        f"-Wl,-rpath,{tmp_path}",
+        source='extern "C" int MPIR_x; extern "C" int solve() { return MPIR_x; }',
+    )
+    program = compile_program(
+        tmp_path / "program",
+        str(tmp_path / "libsolver.so"),
+        f"-Wl,-rpath,{tmp_path}",
+        source='extern "C" int solve(); int main() { return solve(); }\n',
+    )
+    assert detect_mpi_library(str(program)).flavour == "mpich"
+
+
+def test_missing_library_is_named(compile_program, tmp_path):
+    library = compile_program(
+        tmp_path / "libmpi.so.12",
+        "-shared",
+        "-fPIC",
+        "-Wl,-soname,libmpi.so.12",
+        source='extern "C" int MPIR_x; int MPIR_x = 0;',
+    )
+    program = compile_program(
+        tmp_path / "program", str(library), source='extern "C" int MPIR_x; int main() { return MPIR_x; }\n'
+    )
+    library.unlink()
+    with pytest.raises(LaunchError, match="needs the library libmpi.so.12, which is not on this machine"):
+        detect_mpi_library(str(program))
+
+
+def test_program_without_mpi(compile_program, tmp_path):
+    with pytest.raises(LaunchError, match="is not an MPI program"):
+        detect_mpi_library(str(compile_program(tmp_path / "program")))
+
+
+def test_static_program(compile_program, tmp_path):
+    with pytest.raises(LaunchError, match="statically linked"):
+        detect_mpi_library(str(compile_program(tmp_path / "program", "-static")))
+
+
+def test_detection_does_not_execute_the_program(compile_program, tmp_path):
+    trace = tmp_path / "executed"
+    program = compile_program(
+        tmp_path / "program", source=f'#include <fstream>\nint main() {{ std::ofstream("{trace}"); }}\n'
+    )
+    with pytest.raises(LaunchError):
+        detect_mpi_library(str(program))
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [("#!/bin/sh\n", "is a script"), ("data\n", "no ELF file"), ("", "no ELF file")]
+)
+def test_other_files(tmp_path, content, words):
+    with pytest.raises(LaunchError, match=words) as refusal:
+        detect_mpi_library(str(executable(tmp_path / "file", content)))
+    assert "--mpi" in refusal.value.remedy
+
+
+def elf_start(bits, machine):
+    return b"\x7fELF" + bytes([bits, 1, 1]) + bytes(9) + struct.pack("<HHI", 2, machine, 1) + bytes(40)
+
+
+def test_programs_for_other_machines(tmp_path):
+    for name, start in (("32", elf_start(1, 3)), ("other", elf_start(2, 0xABCD))):
+        (tmp_path / name).write_bytes(start)
+        with pytest.raises(LaunchError, match="another kind of processor"):
+            detect_mpi_library(str(tmp_path / name))
+
+
+def test_cut_elf_files_are_no_surprise(compile_program, tmp_path):
+    whole = compile_program(tmp_path / "program").read_bytes()
+    for length in (4, 20, 63, 64, 65, 100, 200, 700):
+        (tmp_path / "cut").write_bytes(whole[:length])
+        read_elf(str(tmp_path / "cut"))
+
+
+def test_finds_programs_as_the_shell_does(tmp_path, monkeypatch):
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "tool").write_text("not executable")
+    tool = executable(tmp_path / "second" / "tool", "#!/bin/sh\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}/first:{tmp_path}/second")
+    assert find_program("tool") == str(tool)
+    with pytest.raises(LaunchError, match="in any directory of PATH"):
+        find_program("no-such-tool")
+    with pytest.raises(LaunchError, match="is a directory"):
+        find_program(str(tmp_path))
+    tool.chmod(stat.S_IRUSR)
+    with pytest.raises(LaunchError, match="not executable"):
+        find_program(str(tool))
+
+
+def test_launcher_near_the_library_comes_before_path(tmp_path, monkeypatch):
+    hydra = '#!/bin/sh\necho "HYDRA build details:"; echo "    Version:      4.2.1"\n'
+    (tmp_path / "env" / "lib").mkdir(parents=True)
+    near = executable(tmp_path / "env" / "bin" / "mpiexec", hydra)
+    far = executable(tmp_path / "path" / "mpiexec", hydra)
+    monkeypatch.setenv("PATH", f"{tmp_path}/path:{os.environ['PATH']}")
+    library = MpiLibrary("mpich", str(tmp_path / "env" / "lib" / "libmpi.so.12"))
+    assert find_launcher(library) == (str(near), "4.2.1")
+    near.unlink()
+    assert find_launcher(library).path == str(far)
+
+
+def test_launcher_of_the_other_family_is_passed_over(tmp_path, monkeypatch):
+    executable(tmp_path / "mpiexec", "#!/bin/sh\necho 'mpiexec (OpenRTE) 4.1.4'\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_launcher(MpiLibrary("openmpi", "")).version == "4.1.4"
+    with pytest.raises(LaunchError, match="no launcher .* of MPICH found"):
+        find_launcher(MpiLibrary("mpich", ""))
+
+
+@pytest.mark.parametrize(("user", "allows"), [(0, True), (1000, False)])
+def test_open_mpi_as_root(monkeypatch, user, allows):
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    library = MpiLibrary("openmpi", "")
+    command = launcher_command(library, find_launcher_stub(), 64)
+    assert ("--allow-run-as-root" in command) == allows
+    assert command[-2:] == ["-n", "64"] and "--oversubscribe" in command
+
+
+def find_launcher_stub():
+    from spillway.mpi_launcher import Launcher
+
+    return Launcher("/usr/bin/mpiexec", "4.1.4")

@@ -1,0 +1,122 @@
+"""Where memory may be unloaded to."""
+
+import errno
+import os
+from types import SimpleNamespace
+
+import pytest
+from spillway import spill_directory
+from spillway.errors import LaunchError
+from spillway.spill_directory import check_spill_directory, choose_spill_directory, file_system_of
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def on_disk(monkeypatch):
+    """Lets every directory be on ext4 unless a test says otherwise: the tests' own may be on anything."""
+    kinds = {}
+    monkeypatch.setattr(spill_directory, "file_system_of", lambda path: kinds.get(str(path), "ext4"))
+    return kinds
+
+
+@pytest.fixture
+def free_space(monkeypatch):
+    def be(count):
+        monkeypatch.setattr(os, "statvfs", lambda _path: SimpleNamespace(f_bavail=count // 4096, f_frsize=4096))
+
+    be(100 * MIB)
+    return be
+
+
+def test_finds_the_longest_mount_point(tmp_path):
+    mountinfo = tmp_path / "mountinfo"
+    here = os.path.realpath(tmp_path)
+    mountinfo.write_text(
+        "1 0 8:1 / / rw - ext4 /dev/a rw\n"
+        f"2 1 8:2 / {here} rw shared:1 - xfs /dev/b rw\n"
+        f"3 1 8:3 / {here}/with\\040space rw - nfs4 server:/x rw\n"
+        f"4 1 8:4 / {here}x rw - btrfs /dev/c rw\n"
+    )
+    assert file_system_of(str(tmp_path / "a"), str(mountinfo)) == "xfs"
+    assert file_system_of(str(tmp_path / "with space" / "b"), str(mountinfo)) == "nfs4"
+    assert file_system_of("/elsewhere", str(mountinfo)) == "ext4"
+
+
+def test_accepts_a_directory_with_room(tmp_path, on_disk, free_space):
+    found = check_spill_directory(str(tmp_path), 10 * MIB, True)
+    assert (found.file_system, found.free_bytes, found.warning) == ("ext4", 100 * MIB, "")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "ramfs", "nfs", "nfs4", "cifs", "9p"])
+def test_refuses_memory_and_network(tmp_path, on_disk, free_space, kind):
+    on_disk[str(tmp_path)] = kind
+    with pytest.raises(LaunchError, match=kind) as refusal:
+        check_spill_directory(str(tmp_path), MIB, True)
+    assert "--spill-dir" in refusal.value.remedy
+
+
+def test_refuses_less_room_than_a_chosen_budget(tmp_path, on_disk, free_space):
+    with pytest.raises(LaunchError, match=r"100 MiB free; Spillway asks for at least 200 MiB, the memory budget"):
+        check_spill_directory(str(tmp_path), 200 * MIB, True)
+
+
+def test_warns_of_less_room_than_the_default_budget(tmp_path, on_disk, free_space):
+    assert "100 MiB free" in check_spill_directory(str(tmp_path), 200 * MIB, False).warning
+    with pytest.raises(LaunchError, match="an eighth"):
+        check_spill_directory(str(tmp_path), 900 * MIB, False)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(errno.ENOSPC, "is full"), (errno.EDQUOT, "is full"), (errno.EROFS, "cannot be written")]
+)
+def test_refuses_a_directory_that_cannot_be_written(tmp_path, on_disk, free_space, monkeypatch, number, words):
+    def fail(*_arguments):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", fail)
+    with pytest.raises(LaunchError, match=words):
+        check_spill_directory(str(tmp_path), MIB, True)
+
+
+def test_file_system_without_unnamed_files_is_fine(tmp_path, on_disk, free_space, monkeypatch):
+    really_open = os.open
+
+    def refuse_unnamed(path, flags, *rest, **more):
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "no")
+        return really_open(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", refuse_unnamed)
+    assert check_spill_directory(str(tmp_path), MIB, True).path == os.path.realpath(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_option_comes_before_variable_before_usual_places(tmp_path, on_disk, free_space, monkeypatch):
+    for name in ("option", "variable", "tmpdir"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("SPILLWAY_SPILL_DIR", str(tmp_path / "variable"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmpdir"))
+    assert choose_spill_directory(str(tmp_path / "option"), MIB, True).path.endswith("/option")
+    assert choose_spill_directory(None, MIB, True).path.endswith("/variable")
+    monkeypatch.delenv("SPILLWAY_SPILL_DIR")
+    assert choose_spill_directory(None, MIB, True).path.endswith("/tmpdir")
+
+
+def test_unsuitable_usual_places_are_passed_over(tmp_path, on_disk, free_space, monkeypatch):
+    (tmp_path / "memory").mkdir()
+    on_disk[str(tmp_path / "memory")] = "tmpfs"
+    monkeypatch.delenv("SPILLWAY_SPILL_DIR", raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "memory"))
+    assert choose_spill_directory(None, MIB, True).path == os.path.realpath("/var/tmp")
+
+
+def test_says_of_every_place_why_it_will_not_do(on_disk, free_space, monkeypatch):
+    free_space(0)
+    monkeypatch.delenv("SPILLWAY_SPILL_DIR", raising=False)
+    monkeypatch.setenv("TMPDIR", "/no/such/directory")
+    with pytest.raises(LaunchError) as refusal:
+        choose_spill_directory(None, 10 * MIB, True)
+    assert "/no/such/directory: does not exist" in str(refusal.value)
+    assert "/var/tmp has 0 B free" in str(refusal.value)

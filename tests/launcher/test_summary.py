@@ -1,0 +1,131 @@
+"""The agent's report, and the page made from it."""
+
+import json
+
+import pytest
+from spillway.machine import Figure
+from spillway.mpi_launcher import Launcher
+from spillway.mpi_library import MpiLibrary
+from spillway.plan import Plan
+from spillway.report import parse_report
+from spillway.spill_directory import SpillDirectory
+from spillway.summary import render_json, render_text
+
+GIB = 1 << 30
+RANK = (
+    "rank {number} state=finished pid=1 compute_ns={compute} wait_ns={wait} ready_ns=0 load_ns=500000000 unload_ns=250000000 "
+    "loaded_bytes=1073741824 unloaded_bytes=536870912 spilled_bytes=0 sent_messages=1000 sent_bytes=1048576 yields=3 unloads=1 "
+    "managed_bytes=0\n"
+)
+
+
+def report_text(attached=2, status=0, failure=""):
+    lines = f"host vm\nexit_status {status}\n" + (f"failure {failure}\n" if failure else "")
+    lines += (
+        f"wall_ns 12345678901\nrank_count 2\nslot_count 1\ncpu_count 2\nbudget_bytes {8 * GIB}\npeak_bytes {6 * GIB}\n"
+    )
+    lines += f"attached_ranks {attached}\nfinished_ranks {attached}\n"
+    return (
+        lines
+        + RANK.format(number=1, compute=3 * 10**9, wait=10**9)
+        + RANK.format(number=0, compute=10**9, wait=2 * 10**9)
+    )
+
+
+@pytest.fixture
+def plan():
+    return Plan(
+        program=["./app", "in.dat"],
+        library=MpiLibrary("mpich", "/lib/libmpich.so"),
+        launcher=Launcher("/bin/mpiexec", "4"),
+        ranks=Figure(2, ""),
+        slots=Figure(1, ""),
+        cores=Figure(2, ""),
+        budget=Figure(8 * GIB, ""),
+        spill=SpillDirectory("/var/tmp", "ext4", 1),
+        preload="",
+        agent="",
+        rank_program="",
+        detects_deadlock=False,
+        warnings=[],
+    )
+
+
+def test_report_is_read_in_order_of_ranks():
+    report = parse_report(report_text())
+    assert (report.host, report.exit_status, report.failure) == ("vm", 0, "")
+    assert [rank["compute_ns"] for rank in report.ranks] == [10**9, 3 * 10**9]
+    assert report.total("loaded_bytes") == 2 * GIB
+    assert report.states == ["finished", "finished"]
+
+
+def test_page_has_every_figure(plan):
+    page = render_text(plan, parse_report(report_text()))
+    for line in (
+        "./app in.dat",
+        "2 ranks, 1 at a time, on vm: ended well after 12.3 s",
+        "peak 6.00 GiB resident of 8.00 GiB budget (75%)",
+        "compute        4.00 s  47.1%",
+        "wait           3.00 s  35.3%",
+        "load           1.00 s  11.8%",
+        "unload         0.50 s   5.9%",
+        "loaded       2.00 GiB",
+        "unloaded     1.00 GiB",
+        "messages     2.00 MiB         in 2 000 messages",
+        "computed longest  rank 1 (3.00 s), rank 0 (1.00 s)",
+        "waited longest    rank 0 (2.00 s), rank 1 (1.00 s)",
+    ):
+        assert line in page
+    assert len(page.splitlines()) < 30
+    assert max(map(len, page.splitlines())) <= 80
+
+
+def test_page_of_a_failed_job_says_so(plan):
+    page = render_text(plan, parse_report(report_text(status=137, failure="spillway: rank 1 was killed")))
+    assert "exit status 137 after 12.3 s" in page
+
+
+def test_page_of_a_program_without_mpi(plan):
+    assert "No rank called MPI_Init" in render_text(plan, parse_report(report_text(attached=0)))
+
+
+def test_long_program_names_are_cut(plan):
+    page = render_text(plan._replace(program=["./app", "x" * 500]), parse_report(report_text()))
+    assert max(map(len, page.splitlines())) <= 80
+
+
+def test_json_has_totals_and_ranks(plan):
+    content = json.loads(render_json(plan, parse_report(report_text(status=3, failure="spillway: rank 1 exited"))))
+    assert content["ranks"] == 2 and content["slots"] == 1 and content["budget_bytes"] == 8 * GIB
+    assert content["peak_bytes"] == 6 * GIB and content["wall_ns"] == 12345678901
+    assert content["exit_status"] == 3 and content["failure"] == "spillway: rank 1 exited"
+    assert content["totals"]["compute_ns"] == 4 * 10**9 and "pid" not in content["totals"]
+    assert [rank["rank"] for rank in content["per_rank"]] == [0, 1]
+
+
+def failing_program(build_dir, flavour):
+    return build_dir / "lib" / "spillway" / "tests" / f"failing_rank-{flavour}"
+
+
+def test_summary_of_a_real_job(run, spillway, spill_dir, build_dir, flavour, nothing_left_behind, tmp_path):
+    options = ["-n", 3, "--slots", 2, "--memory", "1G", "--spill-dir", spill_dir]
+    program = [failing_program(build_dir, flavour), "slow_messages"]
+    finished = run(spillway, "run", *options, "--summary", "json", "--summary-file", tmp_path / "page", *program)
+    assert "{" not in finished.stderr
+    content = json.loads((tmp_path / "page").read_text())
+    assert content["exit_status"] == 0 and content["ranks"] == 3 and content["slots"] == 2
+    assert all(rank["state"] == "finished" for rank in content["per_rank"])
+    assert all(rank["compute_ns"] > 0 for rank in content["per_rank"])
+    assert 0 < content["peak_bytes"] <= content["budget_bytes"]
+    assert content["wall_ns"] > 3 * 10**9
+
+
+def test_summary_can_be_left_away(run, spillway, spill_dir, build_dir, flavour):
+    options = ["-n", 3, "--memory", "1G", "--spill-dir", spill_dir, "--summary", "none"]
+    assert "Spillway" not in run(spillway, "run", *options, failing_program(build_dir, flavour), "slow_messages").stderr
+
+
+def test_failed_job_has_a_summary_too(run, spillway, spill_dir, build_dir, flavour):
+    options = ["-n", 3, "--memory", "1G", "--spill-dir", spill_dir]
+    finished = run(spillway, "run", *options, failing_program(build_dir, flavour), "exit_with_status", status=3)
+    assert "3 ranks" in finished.stderr and "exit status 3" in finished.stderr
