@@ -90,6 +90,7 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
   node::RankRecord& record = self.record();
   record.pid = getpid();
   record.world_rank = world_rank;
+  self.header().attached_ranks.fetch_add(1);
   communicators.start(world_rank);
   base_at_start_ = proportional_bytes();
   base_at_start_ -= std::min(base_at_start_, arena.managed_bytes());

@@ -100,6 +100,7 @@ void Scheduler::take_slot_or_get_in_line() {
   me.ready_since_ns = base::now_ns();
   me.state = static_cast<uint32_t>(RankState::ready);
   grant_free_slots(self_.segment(), &me);
+  if (me.granted == 0) self_.ring_loading_ranks();  // there is one more rank that can be unloaded
 }
 
 void Scheduler::acquire_slot() {
