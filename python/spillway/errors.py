@@ -1,6 +1,6 @@
 """What the user is told when a job cannot be started."""
 
-# Exit status when nothing was started: wrong options, a program that cannot run under Spillway, no suitable spill directory.
+# Exit status when nothing was started: wrong options, a program that cannot run under Spillway, nowhere to spill.
 EXIT_NOT_STARTED = 2
 
 

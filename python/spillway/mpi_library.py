@@ -1,7 +1,7 @@
 """Which MPI library a program will run with.
 
-The dynamic loader itself is asked (`ld.so --list`, which maps libraries but executes nothing of them), so that LD_LIBRARY_PATH,
-run paths and indirect dependencies count as they will in the run.
+The dynamic loader itself is asked (`ld.so --list`, which maps libraries but executes nothing of them), so that
+LD_LIBRARY_PATH, run paths and indirect dependencies count as they will in the run.
 """
 
 import mmap

@@ -9,8 +9,11 @@ _PASSED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
 
 
 def run_agent(command_for_descriptor) -> Tuple[int, str]:
-    """(exit status of the job, text of the report). The agent leads a session of its own, so that a terminal's ^C comes to us
-    alone and each signal reaches the ranks once. Should we be killed, the agent sees the report's pipe close, and ends the job."""
+    """(exit status of the job, text of the report).
+
+    The agent leads a session of its own, so that a terminal's ^C comes to us alone and each signal reaches the ranks
+    once. Should we be killed, the agent sees the report's pipe close, and ends the job.
+    """
     read_end, write_end = os.pipe()
     os.set_inheritable(write_end, True)
     command: List[str] = command_for_descriptor(write_end)

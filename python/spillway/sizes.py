@@ -27,13 +27,11 @@ def _not_a_size(text: str) -> LaunchError:
 
 def format_size(count: float) -> str:
     """`1.50 GiB`: three digits that count."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 1000:
-            break
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    while abs(count) >= 1000 and len(units) > 1:
         count /= 1024
-    else:
-        unit = "TiB"
-    if unit == "B":
+        del units[0]
+    if units[0] == "B":
         return f"{count:.0f} B"
     decimals = 2 if abs(count) < 10 else 1 if abs(count) < 100 else 0
-    return f"{count:.{decimals}f} {unit}"
+    return f"{count:.{decimals}f} {units[0]}"

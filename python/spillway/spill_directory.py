@@ -11,7 +11,7 @@ from .sizes import format_size
 _IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}
 # A server's caches and locks stand between us and the storage; slow, and full when others fill it.
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs"}
-# With the default budget (most of the machine's memory), less space than this part of it is an error, and less than all a warning.
+# Of the default budget (most of the machine's memory), a disk must have this part free; less than all is a warning.
 _LEAST_PART_OF_DEFAULT_BUDGET = 8
 
 

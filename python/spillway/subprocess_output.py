@@ -5,7 +5,7 @@ from typing import List, Tuple
 
 
 def output_of(command: List[str]) -> Tuple[int, str]:
-    """(exit status, standard output and error together) of a command given by path; status 127 when it cannot be started."""
+    """(exit status, output and errors together) of a command given by path; status 127 when it cannot be started."""
     read_end, write_end = os.pipe()
     null = os.open(os.devnull, os.O_RDONLY)
     moves = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, write_end, 1), (os.POSIX_SPAWN_DUP2, write_end, 2)]

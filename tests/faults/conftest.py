@@ -9,7 +9,7 @@ from failing_jobs import RANKS
 
 @pytest.fixture
 def job_command(spillway: Path, spill_dir: Path, build_dir: Path) -> Callable[..., List[str]]:
-    """job_command(flavour, how, *options): runs the program failing_rank, which fails as `how` says, in its last rank."""
+    """job_command(flavour, how, *options): runs failing_rank, whose last rank fails as `how` says."""
 
     def words(flavour: str, how: str, *options: str) -> List[str]:
         program = build_dir / "lib" / "spillway" / "tests" / f"failing_rank-{flavour}"

@@ -13,9 +13,9 @@ from spillway.summary import render_json, render_text
 
 GIB = 1 << 30
 RANK = (
-    "rank {number} state=finished pid=1 compute_ns={compute} wait_ns={wait} ready_ns=0 load_ns=500000000 unload_ns=250000000 "
-    "loaded_bytes=1073741824 unloaded_bytes=536870912 spilled_bytes=0 sent_messages=1000 sent_bytes=1048576 yields=3 unloads=1 "
-    "managed_bytes=0\n"
+    "rank {number} state=finished pid=1 compute_ns={compute} wait_ns={wait} ready_ns=0 load_ns=500000000 "
+    "unload_ns=250000000 loaded_bytes=1073741824 unloaded_bytes=536870912 spilled_bytes=0 sent_messages=1000 "
+    "sent_bytes=1048576 yields=3 unloads=1 managed_bytes=0\n"
 )
 
 
