@@ -19,6 +19,21 @@ LargeArray<uint64_t> read_checked_offsets(const CsrReader& graph, uint64_t first
   return offsets;
 }
 
+// The columns are read in pieces, once to count and once to sort: the second reading costs little beside the sorting,
+// and holding all of them would make loading the graph need half as much memory again as iterating.
+template <typename Visit>
+void for_each_chunk(const CsrReader& graph, uint64_t first_edge, uint64_t edge_count, const Visit& visit) {
+  constexpr uint64_t kChunkColumns = uint64_t{1} << 20;  // 4 MiB: the disk's full rate
+  LargeArray<uint32_t> chunk(std::min(edge_count, kChunkColumns));
+  for (uint64_t done = 0; done < edge_count;) {
+    const std::span<uint32_t> columns(chunk.data(), std::min(edge_count - done, kChunkColumns));
+    graph.read_columns(first_edge + done, columns);
+    graph.check_columns(first_edge + done, columns);
+    visit(columns);
+    done += columns.size();
+  }
+}
+
 // Where the ghosts with a certain number of edges are, as the places are handed out.
 struct GhostClass {
   uint32_t ghost_count = 0;
@@ -84,15 +99,23 @@ LocalGraph::OwnerBuckets LocalGraph::bucket_edges(const CsrReader& graph, const 
   const uint64_t row_count = partition.row_count(rank);
   const LargeArray<uint64_t> offsets = read_checked_offsets(graph, partition.first_row(rank), row_count);
   const uint64_t edge_count = offsets[row_count] - offsets[0];
-  LargeArray<uint32_t> columns(edge_count);
-  graph.read_columns(offsets[0], columns);
-  graph.check_columns(offsets[0], columns);
+  const uint64_t first_edge = offsets[0];
+  out_degrees_ = LargeArray<uint32_t>(row_count);
+  for (uint64_t row = 0; row < row_count; ++row) {
+    const uint64_t degree = offsets[row + 1] - offsets[row];
+    if (degree > std::numeric_limits<uint32_t>::max()) {
+      throw std::runtime_error("row " + std::to_string(partition.first_row(rank) + row) + " has 2^32 edges or more");
+    }
+    out_degrees_[row] = degree;
+  }
 
   OwnerBuckets buckets;
   buckets.first_edges.resize(partition.rank_count() + 1);
-  for (uint32_t column : columns) {
-    ++buckets.first_edges[partition.owner_of(column) + 1];
-  }
+  for_each_chunk(graph, first_edge, edge_count, [&](std::span<const uint32_t> columns) {
+    for (uint32_t column : columns) {
+      ++buckets.first_edges[partition.owner_of(column) + 1];
+    }
+  });
   for (int owner = 0; owner < partition.rank_count(); ++owner) {
     if (buckets.first_edges[owner + 1] > kMaxPartEdges) {
       throw std::runtime_error("more than 2^32 edges lead to rank " + std::to_string(owner) + "; use more ranks");
@@ -102,20 +125,23 @@ LocalGraph::OwnerBuckets LocalGraph::bucket_edges(const CsrReader& graph, const 
   buckets.sources = LargeArray<uint32_t>(edge_count);
   buckets.targets = LargeArray<uint32_t>(edge_count);
   std::vector<uint64_t> cursors = buckets.first_edges;
-  out_degrees_ = LargeArray<uint32_t>(row_count);
-  for (uint64_t row = 0, edge = 0; row < row_count; ++row) {
-    const uint64_t end = offsets[row + 1] - offsets[0];
-    if (end - edge > std::numeric_limits<uint32_t>::max()) {
-      throw std::runtime_error("row " + std::to_string(partition.first_row(rank) + row) + " has 2^32 edges or more");
-    }
-    out_degrees_[row] = end - edge;
-    for (; edge < end; ++edge) {
-      const int owner = partition.owner_of(columns[edge]);
+  uint64_t row = 0;
+  uint64_t edge = first_edge;
+  for_each_chunk(graph, first_edge, edge_count, [&](std::span<const uint32_t> columns) {
+    for (uint32_t column : columns) {
+      while (offsets[row + 1] <= edge) {
+        ++row;
+      }
+      const int owner = partition.owner_of(column);
       const uint64_t place = cursors[owner]++;
+      if (place == buckets.first_edges[owner + 1]) {
+        throw std::runtime_error("graph file " + graph.path() + " has changed while it was read; run again");
+      }
       buckets.sources[place] = row;
-      buckets.targets[place] = columns[edge] - partition.first_row(owner);
+      buckets.targets[place] = column - partition.first_row(owner);
+      ++edge;
     }
-  }
+  });
   return buckets;
 }
 

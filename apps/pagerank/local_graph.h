@@ -40,7 +40,7 @@ struct OwnerPart {
 class LocalGraph {
  public:
   // Reads the rank's rows and checks them; no communication. Throws what CsrReader throws.
-  // Memory at the peak: 12 bytes for each edge of the rank (a single rank: 16); afterwards 4, and as much again for
+  // Memory at the peak: 8 bytes for each edge of the rank (a single rank: 16); afterwards 4, and as much again for
   // ghost_rows until they are released.
   LocalGraph(const CsrReader& graph, const RowPartition& partition, int rank);
 

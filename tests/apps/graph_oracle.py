@@ -109,3 +109,12 @@ def random_graph(vertices: int, edges: int, seed: int, dangling: float = 0.1) ->
         source = sources[int(len(sources) * choices.random() ** 3)]
         graph[source].append(int(vertices * choices.random() ** 2))
     return graph
+
+
+def long_row_graph() -> Graph:
+    """A row of 3 Mi edges between others, and more than 1 Mi rows: more than the programs read at once."""
+    vertices = (1 << 20) + 5000
+    graph: Graph = [[] for _ in range(vertices)]
+    graph[10] = [7, 11, 13] * (1 << 20)
+    graph[vertices - 1] = [10, 5]
+    return graph

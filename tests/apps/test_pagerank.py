@@ -6,7 +6,7 @@ from typing import Callable, List
 
 import pytest
 from conftest import RanksOf
-from graph_oracle import Graph, difference, pagerank, printed_top, random_graph, read_ranks, write_graph
+from graph_oracle import Graph, difference, long_row_graph, pagerank, printed_top, random_graph, read_ranks, write_graph
 from runner import Finished, Runner
 
 L1_LIMIT = 1e-9
@@ -46,6 +46,11 @@ def test_one_collective_call_exchanges_the_same(pagerank_ranks: RanksOf, ranks: 
     graph = GRAPHS["random"]
     found = pagerank_ranks(graph, "--exchange", "alltoallv", "--iterations", ITERATIONS, ranks=ranks)
     assert difference(found, pagerank(graph, ITERATIONS)) <= L1_LIMIT
+
+
+def test_rows_that_are_read_in_pieces_are_pushed_whole(pagerank_ranks: RanksOf) -> None:
+    graph = long_row_graph()
+    assert difference(pagerank_ranks(graph, "--iterations", 2, ranks=2), pagerank(graph, 2)) <= L1_LIMIT
 
 
 @pytest.mark.parametrize("damping", [0, 0.5, 1])
