@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "interpose/entry.h"
 
@@ -51,7 +52,15 @@ SPILLWAY_ENTRY int MPI_Finalize(void) {
   return PMPI_Finalize();
 }
 
-SPILLWAY_ENTRY int MPI_Abort(MPI_Comm comm, int error_code) { return PMPI_Abort(comm, error_code); }
+// The agent ends all ranks, whatever the communicator, as MPI libraries do. Exit statuses have eight bits; an abort is never a success.
+SPILLWAY_ENTRY int MPI_Abort(MPI_Comm comm, int error_code) {
+  if (mpi::Runtime* runtime = mpi::active_runtime(); runtime != nullptr) {
+    char text[64];
+    snprintf(text, sizeof text, "called MPI_Abort with error code %d", error_code);
+    runtime->report_fatal(text, (error_code & 0xff) != 0 ? error_code : 1);
+  }
+  return PMPI_Abort(comm, error_code);
+}
 
 SPILLWAY_ENTRY int MPI_Comm_free(MPI_Comm* comm) { return release_communicator("MPI_Comm_free", comm, PMPI_Comm_free); }
 

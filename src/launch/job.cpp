@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "launch/attach_socket.h"
+#include "node/scheduler.h"
 
 namespace spillway::launch {
 namespace {
@@ -46,6 +47,8 @@ void Job::program_ended(int rank, int wait_status) {
   Rank& entry = ranks_[rank];
   entry.has_ended = true;
   const bool ended_well = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
+  // It may have gone past its destructors (_exit) with a slot that others wait for.
+  if (entry.is_finalized) node::retire_rank(segment_, static_cast<uint32_t>(rank));
   if (phase_ == Phase::running) {
     if (entry.is_finalized) {
       if (!ended_well && !failure_) {  // its work is done, so the others go on; the first bad status is the job's

@@ -70,7 +70,7 @@ class Runtime {
   void retire();
 
   // Tells the agent why this rank ends the job.
-  bool report_fatal(const char* message) { return attachment_.report_fatal(message); }
+  bool report_fatal(const char* message, int exit_status = 1) { return attachment_.report_fatal(message, exit_status); }
 
   // Brings the ledger's figure of what the rank has besides storage-backed memory up to date.
   void measure_base();

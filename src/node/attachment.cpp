@@ -103,8 +103,9 @@ void Attachment::report_finalized() {
   send(socket_, &message, sizeof message, MSG_NOSIGNAL);
 }
 
-bool Attachment::report_fatal(const char* text) {
+bool Attachment::report_fatal(const char* text, int exit_status) {
   AttachMessage message = message_of(MessageKind::fatal);
+  message.wait_status = (exit_status & 0xff) << 8;
   strncpy(message.text, text, sizeof message.text - 1);
   if (send(socket_, &message, sizeof message, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof message)) return false;
   // The agent ends all ranks, this one too; it prints the message once, with rank and host.

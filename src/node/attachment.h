@@ -27,8 +27,9 @@ class Attachment {
   // Tells the agent that MPI_Finalize was called: the rank's end is no failure from now on.
   void report_finalized();
 
-  // Tells the agent why this rank gives up; waits to be ended by it. Returns false if the agent is gone. Signal-safe, allocates nothing.
-  bool report_fatal(const char* message);
+  // Tells the agent why this rank gives up, and with which exit status the job is to end; waits to be ended by it. Returns false if the agent
+  // is gone. Signal-safe, allocates nothing.
+  bool report_fatal(const char* message, int exit_status = 1);
 
  private:
   Attachment() = default;

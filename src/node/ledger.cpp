@@ -158,15 +158,17 @@ bool Ledger::someone_can_still_make_room() const {
 
 void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
   const uint64_t own = self_.record().managed_bytes + extra_bytes;
-  const uint64_t needed = own + store_floor_bytes() + base_excess_bytes();
-  if (needed <= self_.header().budget_bytes) return;
-  // The store's floor grows with the budget: what is asked for must still fit when that is added.
-  const uint64_t enough = (own + base_excess_bytes()) + (own + base_excess_bytes()) / 14 + 3 * kMiB;
-  base::fatal("this rank needs %llu MiB at once, more than --memory %llu MiB allows. Give --memory %lluM or more, or run with more ranks, "
-              "so that each holds less",
-              static_cast<unsigned long long>(needed / kMiB + 1),
-              static_cast<unsigned long long>(self_.header().budget_bytes / kMiB),
-              static_cast<unsigned long long>(enough / kMiB + 1));
+  const uint64_t base = base_excess_bytes();
+  const uint64_t budget = self_.header().budget_bytes;
+  if (own + store_floor_bytes() + base <= budget) return;
+  // The store's floor grows with the budget: what is named must still be enough when that is added.
+  const uint64_t enough = (own + base) + (own + base) / 14 + 3 * kMiB;
+  const auto in_mib = [](uint64_t bytes) { return static_cast<unsigned long long>((bytes + kMiB - 1) / kMiB); };
+  base::fatal(
+      "needs %llu MiB of memory at once, which --memory %lluM does not allow (%llu MiB go to messages, %llu MiB to what %u processes "
+      "and their libraries take themselves). Give --memory %lluM or more, or %s",
+      in_mib(own), in_mib(budget), in_mib(store_floor_bytes()), in_mib(base), self_.rank_count(), in_mib(enough),
+      base > own ? "run with fewer ranks, so that less goes to processes" : "run with more ranks, so that each holds less");
 }
 
 void Ledger::give_back(uint64_t resident_bytes, uint64_t managed_bytes) {
