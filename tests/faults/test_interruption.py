@@ -12,6 +12,8 @@ pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
 # Less than the 5 seconds that ranks get to end by themselves.
 PROMPT_S = 4.5
+# Ranks that wait outside of MPI keep their slots: all must have one to get as far as waiting.
+ALL_AT_ONCE = ("--slots", str(RANKS))
 
 
 def heed_signals():
@@ -51,7 +53,7 @@ def test_signal_that_is_ignored_from_the_start_stays_ignored(run, job_command, f
 
 
 def test_ranks_get_the_signal_and_time_to_act_on_it(run, job_command, flavour):
-    process = started(run, job_command(flavour, "checkpoint"), "waits for SIGTERM")
+    process = started(run, job_command(flavour, "checkpoint", *ALL_AT_ONCE), "waits for SIGTERM")
     time.sleep(1)  # until every rank waits
     process.send_signal(signal.SIGTERM)
     stdout, _ = process.communicate(timeout=20)
@@ -98,7 +100,7 @@ def test_nothing_survives_a_killed_front_end_or_agent(run, job_command, flavour,
 
 
 def test_user_signals_reach_the_ranks(run, job_command, flavour):
-    process = started(run, job_command(flavour, "count_usr1"), "waits for SIGUSR1")
+    process = started(run, job_command(flavour, "count_usr1", *ALL_AT_ONCE), "waits for SIGUSR1")
     time.sleep(1)
     process.send_signal(signal.SIGUSR1)
     stdout, _ = process.communicate(timeout=20)

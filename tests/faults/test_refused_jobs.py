@@ -97,7 +97,7 @@ def test_spill_directory_with_less_room_than_the_budget(run, job_command, flavou
     fake = tmp_path / "full_disk.cpp"
     fake.write_text(
         "#include <sys/statvfs.h>\n"
-        "template <typename Status> int report(Status* s) { *s = {}; s->f_frsize = 4096; s->f_bavail = 2560; return 0; }\n"
+        "template <typename S> int report(S* s) { *s = {}; s->f_frsize = 4096; s->f_bavail = 2560; return 0; }\n"
         'extern "C" int statvfs(const char*, struct statvfs* s) { return report(s); }\n'
         'extern "C" int statvfs64(const char*, struct statvfs64* s) { return report(s); }\n'
     )
