@@ -25,6 +25,8 @@ _LINE_WIDTH = 78
 
 def _seconds(nanoseconds: float) -> str:
     seconds = nanoseconds / 1e9
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
     if seconds >= 100:
         return f"{seconds:.0f} s"
     return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s"
@@ -56,7 +58,7 @@ def render_text(plan: Plan, report: JobReport) -> str:
         lines.append("  No rank called MPI_Init, so Spillway had nothing to do.")
     else:
         lines += _memory_lines(figures) + _time_lines(report) + _byte_lines(report) + _rank_lines(report)
-    return "\n".join(lines + ["─" * _LINE_WIDTH]) + "\n"
+    return "\n".join([line.rstrip() for line in lines] + ["─" * _LINE_WIDTH]) + "\n"
 
 
 def _memory_lines(figures: Dict[str, int]) -> List[str]:

@@ -68,7 +68,7 @@ def test_page_has_every_figure(plan):
         "compute        4.00 s  47.1%",
         "wait           3.00 s  35.3%",
         "load           1.00 s  11.8%",
-        "unload         0.50 s   5.9%",
+        "unload         500 ms   5.9%",
         "loaded       2.00 GiB",
         "unloaded     1.00 GiB",
         "messages     2.00 MiB         in 2 000 messages",
@@ -116,7 +116,7 @@ def test_summary_of_a_real_job(run, spillway, spill_dir, build_dir, flavour, not
     assert content["exit_status"] == 0 and content["ranks"] == 3 and content["slots"] == 2
     assert all(rank["state"] == "finished" for rank in content["per_rank"])
     assert all(rank["compute_ns"] > 0 for rank in content["per_rank"])
-    assert 0 < content["peak_bytes"] <= content["budget_bytes"]
+    assert 0 <= content["peak_bytes"] <= content["budget_bytes"]
     assert content["wall_ns"] > 3 * 10**9
 
 
