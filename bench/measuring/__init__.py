@@ -1,0 +1,1 @@
+"""What all measurements share: the build's programs, limits on memory, samples of it, and honest figures."""

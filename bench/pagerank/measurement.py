@@ -1,0 +1,140 @@
+"""Runs contenders, interleaved, and keeps what was measured."""
+
+import os
+import re
+from pathlib import Path
+from typing import Callable, Dict, List, NamedTuple, Optional
+
+from contenders import Contender, Setting, Target
+from measuring.control_group import ControlGroup, NoControlGroups
+from measuring.program_run import Outcome, RunFailed, run
+from measuring.residency import ResidencySampler
+from measuring.spread import Spread
+from measuring.swap_file import NoSwap, SwapFile
+
+_ITERATION = re.compile(r"iteration \d+: ([\d.]+) s")
+_CHANGE = re.compile(r"change in the last iteration: (\S+)")
+_DATA = re.compile(r"data of all ranks: ([\d.]+) MiB")
+
+
+class Sample(NamedTuple):
+    wall_s: float
+    iteration_s: float  # the mean over all iterations
+    change: str  # that the last iteration made to the ranks: who computes the same prints the same
+
+
+class Residency(NamedTuple):
+    peak_bytes: int
+    sample_count: int
+    longest_gap_s: float
+
+
+def data_bytes(lines: List[str]) -> int:
+    """What `pagerank` says its data are."""
+    found = [_DATA.match(line) for line in lines]
+    return int(next(float(match.group(1)) for match in found if match) * (1 << 20))
+
+
+def _sample(outcome: Outcome) -> Sample:
+    text = "\n".join(outcome.lines)
+    times = [float(seconds) for seconds in _ITERATION.findall(text)]
+    change = _CHANGE.search(text)
+    if not times or not change:
+        raise RunFailed(f"no times in its output:\n{text}")
+    return Sample(outcome.wall_s, sum(times) / len(times), change.group(1))
+
+
+def forget_file_cache(path: Path) -> None:
+    """So that each run reads the file from the disk, and its own group is charged for the cache."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)  # what is not written yet cannot be dropped
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)
+
+
+class Measurement:
+    def __init__(self, setting: Setting, folder: Path, limit_s: float, say: Callable[[str], None]) -> None:
+        self.samples: Dict[str, List[Sample]] = {}
+        self.left_out: Dict[str, str] = {}  # contenders that did not run, or not to the end, and why
+        self.unlimited_because = ""  # why out-of-core contenders ran without a control group; empty: they had one
+        self._setting = setting
+        self._folder = folder
+        self._limit_s = limit_s
+        self._say = say
+
+    def run_all(self, contenders: List[Contender], repeats: int) -> None:
+        """Each repeat begins with another contender, so that none always runs after the same one."""
+        self._find_limits()
+        for repeat in range(repeats):
+            turn = repeat % len(contenders)
+            for contender in contenders[turn:] + contenders[:turn]:
+                if contender.name not in self.left_out:
+                    self._run_once(contender, f"repeat {repeat + 1} of {repeats}")
+
+    def residency(self, contender: Contender, program: str, ranks: int) -> Residency:
+        """One more run, apart from the timed ones: sampling takes some of the processors' time."""
+        sampler: Optional[ResidencySampler] = None
+
+        def start_sampling(process) -> None:
+            nonlocal sampler
+            sampler = ResidencySampler(process.pid, program, ranks)
+            sampler.__enter__()
+
+        self._say(f"{contender.title}: resident memory")
+        try:
+            forget_file_cache(self._setting.graph)
+            run(contender.command, self._limit_s, on_start=start_sampling, error_file=str(self._folder / "errors"))
+        finally:
+            if sampler:
+                sampler.__exit__()
+        assert sampler is not None
+        return Residency(sampler.peak_bytes, sampler.sample_count, sampler.longest_gap_s)
+
+    def spread(self, name: str, figure: str) -> Spread:
+        return Spread([getattr(sample, figure) for sample in self.samples[name]])
+
+    def ratio(self, target: Target) -> Optional[Spread]:
+        """Of runs of the same repeat, which had the machine in the same state; None when one side is missing."""
+        above, below = (self.samples.get(name, []) for name in (target.above, target.below))
+        pairs = [getattr(a, target.figure) / getattr(b, target.figure) for a, b in zip(above, below)]
+        return Spread(pairs) if pairs else None
+
+    def disagreement(self) -> str:
+        """Whether any two runs computed something different; empty when not."""
+        changes = {sample.change: name for name, samples in self.samples.items() for sample in samples}
+        return "" if len(changes) <= 1 else f"contenders do not agree on the last iteration's change: {changes}"
+
+    def _find_limits(self) -> None:
+        try:
+            with ControlGroup(self._setting.limit_bytes, may_swap=False):
+                pass
+        except NoControlGroups as reason:
+            self.unlimited_because = str(reason)
+            self.left_out["swap"] = str(reason)
+
+    def _run_once(self, contender: Contender, when: str) -> None:
+        self._say(f"{contender.title}: {when}")
+        try:
+            forget_file_cache(self._setting.graph)
+            sample = _sample(self._run(contender))
+            self.samples.setdefault(contender.name, []).append(sample)
+        except (NoSwap, RunFailed) as reason:
+            self.left_out[contender.name] = str(reason)
+
+    def _run(self, contender: Contender) -> Outcome:
+        errors = str(self._folder / "errors")
+        if contender.limit_bytes is None or self.unlimited_because:
+            return run(contender.command, self._limit_s, error_file=errors)
+        with ControlGroup(contender.limit_bytes, contender.may_swap) as group:
+            command = group.words(contender.command)
+            try:
+                if not contender.may_swap:
+                    return run(command, self._limit_s, error_file=errors)
+                with SwapFile(self._folder / "swap", 2 * self._setting.data_bytes + (1 << 30)):
+                    return run(command, self._limit_s, error_file=errors)
+            except RunFailed as failure:
+                if group.kill_count() > 0:
+                    raise RunFailed(f"the kernel killed it for want of memory under its limit\n{failure}") from None
+                raise
