@@ -7,8 +7,11 @@
 set(spillway_mpi_flavours "")
 
 function(spillway_find_mpi flavour library_names)
-  find_program(SPILLWAY_MPICC_${flavour} NAMES mpicc.${flavour} mpicc
-    HINTS ${CMAKE_SOURCE_DIR}/build/env/bin $ENV{VIRTUAL_ENV}/bin)
+  set(hints ${CMAKE_SOURCE_DIR}/build/env/bin)
+  if(DEFINED ENV{VIRTUAL_ENV} AND NOT "$ENV{VIRTUAL_ENV}" STREQUAL "")
+    list(APPEND hints $ENV{VIRTUAL_ENV}/bin)
+  endif()
+  find_program(SPILLWAY_MPICC_${flavour} NAMES mpicc.${flavour} mpicc HINTS ${hints})
   if(NOT SPILLWAY_MPICC_${flavour})
     return()
   endif()

@@ -83,7 +83,7 @@ def plain_mpi(build_dir: Path) -> Callable[[str, int], List[str]]:
 
     def words(flavour: str, ranks: int) -> List[str]:
         compiler = next(line for line in cache.splitlines() if line.startswith(f"SPILLWAY_MPICC_{flavour}:"))
-        folder = Path(compiler.split("=", 1)[1]).parent
+        folder = Path(compiler.split("=", 1)[1]).parent.resolve()
         launcher = next(path for path in (folder / f"mpiexec.{flavour}", folder / "mpiexec") if path.exists())
         if flavour == "openmpi":
             # Containers run as root, with fewer cores than ranks.

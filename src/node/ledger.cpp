@@ -165,8 +165,9 @@ void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
   const uint64_t enough = (own + base) + (own + base) / 14 + 3 * kMiB;
   const auto in_mib = [](uint64_t bytes) { return static_cast<unsigned long long>((bytes + kMiB - 1) / kMiB); };
   base::fatal(
-      "needs %llu MiB of memory at once, which --memory %lluM does not allow (%llu MiB go to messages, %llu MiB to what %u processes "
-      "and their libraries take themselves). Give --memory %lluM or more, or %s",
+      "needs %llu MiB of memory at once, which --memory %lluM does not allow\n"
+      "  Cause:  besides, %llu MiB are kept for messages, and %llu MiB go to what %u processes and their libraries take themselves.\n"
+      "  Remedy: give --memory %lluM or more, or %s.",
       in_mib(own), in_mib(budget), in_mib(store_floor_bytes()), in_mib(base), self_.rank_count(), in_mib(enough),
       base > own ? "run with fewer ranks, so that less goes to processes" : "run with more ranks, so that each holds less");
 }

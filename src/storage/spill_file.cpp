@@ -34,10 +34,14 @@ int open_nameless(const char* directory) {
 void SpillFile::fail(const char* what, uint64_t bytes, int error) const {
   const auto mebibytes = static_cast<unsigned long long>((bytes + (1 << 20) - 1) >> 20);
   if (error == ENOSPC || error == EDQUOT)
-    base::fatal("no space left for %llu MiB more in the spill directory %s (%s). Free space there, or name a larger file system with --spill-dir",
+    base::fatal("cannot put %llu MiB more into the spill directory %.200s\n"
+                "  Cause:  %s.\n"
+                "  Remedy: free space there, or name a directory on a larger file system with --spill-dir.",
                 mebibytes, directory_, strerror(error));
-  base::fatal("cannot %s %llu MiB in the spill directory %s: %s. Check the device, or name another with --spill-dir", what, mebibytes,
-              directory_, strerror(error));
+  base::fatal("cannot %s %llu MiB in the spill directory %.200s\n"
+              "  Cause:  %s.\n"
+              "  Remedy: check the device, or name a directory on another one with --spill-dir.",
+              what, mebibytes, directory_, strerror(error));
 }
 
 void SpillFile::try_direct() {

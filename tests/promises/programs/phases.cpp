@@ -1,0 +1,98 @@
+// An MPI program of the shape that Spillway is made for: phases of computation on much memory, with a little communication between.
+//
+//   phases sweep MIB ROUNDS       every rank reads all its MIB and writes half of it, in each round
+//   phases read MIB ROUNDS        fills its MIB once, then only reads
+//   phases exchange MIB ROUNDS    an all-to-all of MIB per rank in each round
+//   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
+//
+// Rank 0 prints a line per round that depends on every byte of every rank, and is the same for the same ranks and arguments.
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+int rank = 0;
+int size = 1;
+
+uint64_t mixed(uint64_t value) {
+  value ^= value >> 31;
+  value *= 0x9e3779b97f4a7c15u;
+  return value ^ value >> 29;
+}
+
+void report(int round, uint64_t own) {
+  uint64_t all = 0;
+  MPI_Allreduce(&own, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  if (rank != 0) return;
+  printf("round %d: %016llx\n", round, static_cast<unsigned long long>(all));
+  fflush(stdout);
+}
+
+uint64_t digest(const std::vector<uint64_t>& data) {
+  uint64_t sum = 0;
+  for (uint64_t value : data) sum = sum * 31 + value;
+  return sum;
+}
+
+void sweep(size_t words, int rounds, bool writes) {
+  std::vector<uint64_t> data(words);
+  for (size_t i = 0; i < words; ++i) data[i] = mixed(i + static_cast<uint64_t>(rank) * words);
+  for (int round = 0; round < rounds; ++round) {
+    report(round, digest(data));
+    for (size_t i = round % 2; writes && i < words / 2; i += 2) data[i] = mixed(data[i] + data[words - 1 - i]);
+  }
+  report(rounds, digest(data));
+}
+
+void exchange(size_t words, int rounds) {
+  const size_t part = words / static_cast<size_t>(size);
+  std::vector<uint64_t> out(part * static_cast<size_t>(size)), in(out.size());
+  for (size_t i = 0; i < out.size(); ++i) out[i] = mixed(i + static_cast<uint64_t>(rank));
+  for (int round = 0; round < rounds; ++round) {
+    MPI_Alltoall(out.data(), static_cast<int>(part), MPI_UINT64_T, in.data(), static_cast<int>(part), MPI_UINT64_T, MPI_COMM_WORLD);
+    report(round, digest(in));
+    for (size_t i = 0; i < in.size(); ++i) out[i] = mixed(in[i]);
+  }
+}
+
+void idle(double seconds) {
+  char token = 0;
+  if (rank == 0) {
+    printf("waiting\n");
+    fflush(stdout);
+    usleep(static_cast<useconds_t>(seconds * 1e6));
+    for (int to = 1; to < size; ++to) MPI_Send(&token, 1, MPI_CHAR, to, 0, MPI_COMM_WORLD);
+  } else {
+    MPI_Recv(&token, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const size_t words = argc > 2 ? strtoull(argv[2], nullptr, 10) * (1 << 20) / sizeof(uint64_t) : 0;
+  const int rounds = argc > 3 ? atoi(argv[3]) : 1;
+  if (argc > 2 && strcmp(argv[1], "sweep") == 0) {
+    sweep(words, rounds, true);
+  } else if (argc > 2 && strcmp(argv[1], "read") == 0) {
+    sweep(words, rounds, false);
+  } else if (argc > 2 && strcmp(argv[1], "exchange") == 0) {
+    exchange(words, rounds);
+  } else if (argc > 2 && strcmp(argv[1], "idle") == 0) {
+    idle(atof(argv[2]));
+  } else {
+    fprintf(stderr, "phases: unknown arguments\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,47 @@
+"""A program gives the results that it gives on plain MPI, however little of it is in memory and however few ranks run at a time."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+
+
+def rounds_of(stdout):
+    found = re.findall(r"^round \d+: [0-9a-f]{16}$", stdout, re.MULTILINE)
+    assert found, stdout
+    return found
+
+
+@pytest.fixture
+def plain_rounds(run, plain_mpi, phases):
+    return lambda flavour, ranks, *arguments: rounds_of(
+        run(*plain_mpi(flavour, ranks), phases(flavour), *arguments).stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranks", "slots", "memory", "arguments", "factor"),
+    [
+        (1, 1, "1G", ("sweep", 40, 3), 0),
+        (4, 4, "1G", ("sweep", 20, 3), 0),
+        (8, 1, "80M", ("sweep", 40, 4), 4),
+        (8, 2, "160M", ("sweep", 40, 4), 2),
+        (8, 3, "160M", ("sweep", 40, 4), 2),
+        (32, 1, "160M", ("sweep", 20, 2), 4),
+        (8, 1, "80M", ("read", 40, 4), 4),
+        (8, 2, "120M", ("exchange", 20, 3), 2),
+        (8, 1, "64M", ("exchange", 16, 3), 4),
+    ],
+)
+def test_same_as_on_plain_mpi(run, job, summary, plain_rounds, flavour, ranks, slots, memory, arguments, factor):
+    finished = run(*job(flavour, ranks, slots, memory, *arguments), timeout_s=120)
+    assert rounds_of(finished.stdout) == plain_rounds(flavour, ranks, *arguments)
+    # The case is the one that it is meant to be: out of core where the data is `factor` times the budget, else in core.
+    assert (summary()["unloaded_bytes"] > 0) == (factor > 0)
+    assert summary()["peak_bytes"] <= summary()["budget_bytes"]
+
+
+def test_same_in_every_run(run, job, flavour):
+    command = job(flavour, 6, 2, "100M", "sweep", 30, 3)
+    assert rounds_of(run(*command).stdout) == rounds_of(run(*command).stdout)

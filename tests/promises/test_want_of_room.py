@@ -1,0 +1,39 @@
+"""Too little memory, and a spill directory that gets full in mid-run: one message with rank, cause and remedy, and an orderly end."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+
+
+def message_of(stderr):
+    found = re.findall(r"^spillway: .*\n(?:  .*\n)*", stderr, re.MULTILINE)
+    assert len(found) == 1, stderr
+    return found[0]
+
+
+def test_rank_that_does_not_fit_says_what_it_needs(run, job, flavour):
+    finished = run(*job(flavour, 2, 1, "64M", "sweep", 100, 1), status=1)
+    message = message_of(finished.stderr)
+    assert re.match(r"spillway: rank [01] on host \S+ \(process \d+\) needs 100 MiB of memory at once", message)
+    assert "--memory 64M" in message and "  Cause:  " in message
+    enough = re.search(r"  Remedy: give --memory (\d+)M or more", message).group(1)
+    run(*job(flavour, 2, 1, f"{enough}M", "sweep", 100, 1))  # and that is enough
+
+
+@pytest.mark.parametrize(
+    ("arguments", "bytes_left"),
+    [
+        pytest.param(("sweep", 32, 3), 40 << 20, id="unloading"),
+        pytest.param(("exchange", 24, 3), 1 << 20, id="message_store"),
+    ],
+)
+def test_disk_that_gets_full_in_mid_run(run, job, build_dir, flavour, arguments, bytes_left):
+    full_disk = build_dir / "lib" / "spillway" / "tests" / "full_disk.so"
+    environment = {"LD_PRELOAD": str(full_disk), "SPILLWAY_TEST_DISK_BYTES": str(bytes_left)}
+    finished = run(*job(flavour, 6, 1, "64M", *arguments), status=1, env=environment)
+    message = message_of(finished.stderr)
+    assert re.match(r"spillway: rank \d on host \S+ \(process \d+\) cannot put \d+ MiB more into the spill directory", message)
+    assert "  Cause:  No space left on device" in message and "  Remedy: free space there" in message
+    assert finished.wall_s < 20
