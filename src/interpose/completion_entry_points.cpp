@@ -7,7 +7,7 @@ using namespace spillway::interpose;
 namespace mpi = spillway::mpi;
 
 SPILLWAY_ENTRY int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  return dispatch([&](Runtime& runtime) { return mpi::wait_all(runtime, 1, request, status); },
+  return dispatch([&](Runtime& runtime) { return mpi::wait_one(runtime, request, status); },
                   [&] { return PMPI_Wait(request, status); });
 }
 
@@ -27,7 +27,7 @@ SPILLWAY_ENTRY int MPI_Waitsome(int count, MPI_Request requests[], int* done_cou
 }
 
 SPILLWAY_ENTRY int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  return dispatch([&](Runtime& runtime) { return mpi::test_all(runtime, 1, request, flag, status); },
+  return dispatch([&](Runtime& runtime) { return mpi::test_one(runtime, request, flag, status); },
                   [&] { return PMPI_Test(request, flag, status); });
 }
 

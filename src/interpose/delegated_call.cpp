@@ -30,7 +30,8 @@ class Signals {
   }
 
   uint64_t missing() const {
-    return static_cast<uint64_t>(std::count_if(receives_.begin(), receives_.end(), [](const auto& r) { return r.matched == nullptr; }));
+    return static_cast<uint64_t>(
+        std::count_if(receives_.begin(), receives_.end(), [](const auto& r) { return r.matched == nullptr; }));
   }
 
   void sleep(const char* function) {
@@ -46,7 +47,8 @@ class Signals {
   std::deque<message::PostedReceive> receives_;
 };
 
-// A barrier of `members` (local ranks), asleep: after it all enter the library at once. The first member hears of all others, then all of it.
+// A barrier of `members` (local ranks), asleep: after it all enter the library at once. The first member hears of all
+// others, then all of it.
 void gather_asleep(Runtime& runtime, uint64_t context, const std::vector<uint32_t>& members, const char* function) {
   if (members.size() <= 1) return;
   const uint32_t me = runtime.self.index();
@@ -92,7 +94,8 @@ DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
   if (runtime == nullptr) return;
   call_.leave_slot(node::RankState::blocked_collective);
   std::vector<uint32_t> members;
-  if (over.group != MPI_GROUP_NULL && mpi::world_ranks_of(over.group, members)) gather_asleep(*runtime, kGroupContext, members, function);
+  if (over.group != MPI_GROUP_NULL && mpi::world_ranks_of(over.group, members))
+    gather_asleep(*runtime, kGroupContext, members, function);
   runtime->self.record().state = static_cast<uint32_t>(node::RankState::delegated);
 }
 
@@ -116,23 +119,28 @@ void DelegatedBlocking::created(int code, MPI_Comm* newcomm, MPI_Comm) {
   if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->communicators.enter(*newcomm);
 }
 
-DelegatedRequest::DelegatedRequest(const char*) : runtime_(mpi::active_runtime()) {}
+DelegatedRequest::DelegatedRequest(const char*)
+    : runtime_(UnmanagedScope::is_inside() ? nullptr : mpi::active_runtime()) {}
 
 DelegatedRequest::~DelegatedRequest() = default;
 
 void DelegatedRequest::started(int code, MPI_Request* request) {
   if (runtime_ == nullptr || code != MPI_SUCCESS || *request == MPI_REQUEST_NULL) return;
-  runtime_->requests.library()[mpi::handle_value(*request)] = mpi::LibraryRequest{false, true, made_};
+  mpi::LibraryRequest& known = runtime_->requests.library()[mpi::handle_value(*request)];
+  known.is_persistent = false;
+  ++known.active_count;
+  if (promised_.handle != nullptr) known.promised.push_back(promised_);
   runtime_->pin();
 }
 
 void DelegatedRequest::prepared(int code, MPI_Request* request) {
   if (runtime_ == nullptr || code != MPI_SUCCESS || *request == MPI_REQUEST_NULL) return;
-  runtime_->requests.library()[mpi::handle_value(*request)] = mpi::LibraryRequest{true, false, nullptr};
+  runtime_->requests.library()[mpi::handle_value(*request)].is_persistent = true;
 }
 
-void DelegatedRequest::created(int code, MPI_Comm* newcomm, MPI_Comm) {
-  if (code == MPI_SUCCESS) made_ = newcomm;
+void DelegatedRequest::created(int code, MPI_Comm* newcomm, MPI_Comm over) {
+  if (runtime_ != nullptr && code == MPI_SUCCESS)
+    promised_ = mpi::promise_communicator(*runtime_, newcomm, runtime_->communicators.find(over));
 }
 
 }  // namespace spillway::interpose

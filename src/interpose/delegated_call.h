@@ -20,6 +20,7 @@
 #include <mpi.h>
 
 #include "interpose/managed_memory.h"
+#include "mpi/promised_communicator.h"
 #include "node/segment_layout.h"
 
 namespace spillway::mpi {
@@ -102,9 +103,9 @@ class DelegatedRequest {
   void created(int code, MPI_Comm* newcomm, MPI_Comm over);
 
  private:
+  mpi::Runtime* runtime_;  // nullptr when the call is not Spillway's concern; before unmanaged_, which hides that
   UnmanagedScope unmanaged_;
-  mpi::Runtime* runtime_;
-  MPI_Comm* made_ = nullptr;
+  mpi::PromisedCommunicator promised_;
 };
 
 }  // namespace spillway::interpose

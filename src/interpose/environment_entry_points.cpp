@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "interpose/entry.h"
+#include "interpose/loaded_library.h"
 
 using namespace spillway::interpose;
 namespace mpi = spillway::mpi;
@@ -20,18 +21,15 @@ __attribute__((destructor)) void leave_job() {
   if (runtime != nullptr && runtime->is_finalized() && runtime->self.record().pid == getpid()) runtime->retire();
 }
 
-int release_communicator(const char* function, MPI_Comm* comm, int (*library)(MPI_Comm*)) {
-  const MPI_Comm handle = comm != nullptr ? *comm : MPI_COMM_NULL;
-  DelegatedCollective call(function, handle);
-  const int code = library(comm);
+void forget_communicator(int code, MPI_Comm handle) {
   if (code == MPI_SUCCESS && mpi::active_runtime() != nullptr) mpi::active_runtime()->communicators.remove(handle);
-  return code;
 }
 
 }  // namespace
 
 SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
   UnmanagedScope scope;
+  make_mpi_library_global();
   const int code = PMPI_Init(argc, argv);
   if (code == MPI_SUCCESS) mpi::start_runtime(arena());
   return code;
@@ -39,6 +37,7 @@ SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
 
 SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   UnmanagedScope scope;
+  make_mpi_library_global();
   const int code = PMPI_Init_thread(argc, argv, std::min(required, kMostThreadSupport), provided);
   if (code != MPI_SUCCESS) return code;
   mpi::start_runtime(arena());
@@ -52,7 +51,8 @@ SPILLWAY_ENTRY int MPI_Finalize(void) {
   return PMPI_Finalize();
 }
 
-// The agent ends all ranks, whatever the communicator, as MPI libraries do. Exit statuses have eight bits; an abort is never a success.
+// The agent ends all ranks, whatever the communicator, as MPI libraries do. Exit statuses have eight bits; an abort is
+// never a success.
 SPILLWAY_ENTRY int MPI_Abort(MPI_Comm comm, int error_code) {
   if (mpi::Runtime* runtime = mpi::active_runtime(); runtime != nullptr) {
     char text[64];
@@ -62,8 +62,19 @@ SPILLWAY_ENTRY int MPI_Abort(MPI_Comm comm, int error_code) {
   return PMPI_Abort(comm, error_code);
 }
 
-SPILLWAY_ENTRY int MPI_Comm_free(MPI_Comm* comm) { return release_communicator("MPI_Comm_free", comm, PMPI_Comm_free); }
+// Libraries free a communicator without waiting for its other members, and programs do so in any order.
+SPILLWAY_ENTRY int MPI_Comm_free(MPI_Comm* comm) {
+  const MPI_Comm handle = comm != nullptr ? *comm : MPI_COMM_NULL;
+  DelegatedBlocking call("MPI_Comm_free");
+  const int code = PMPI_Comm_free(comm);
+  forget_communicator(code, handle);
+  return code;
+}
 
 SPILLWAY_ENTRY int MPI_Comm_disconnect(MPI_Comm* comm) {
-  return release_communicator("MPI_Comm_disconnect", comm, PMPI_Comm_disconnect);
+  const MPI_Comm handle = comm != nullptr ? *comm : MPI_COMM_NULL;
+  DelegatedCollective call("MPI_Comm_disconnect", handle);
+  const int code = PMPI_Comm_disconnect(comm);
+  forget_communicator(code, handle);
+  return code;
 }

@@ -10,7 +10,8 @@ int raise(MPI_Comm comm, int error_class) {
 int check_buffer(const TypedBuffer& buffer) {
   if (buffer.count < 0) return MPI_ERR_COUNT;
   if (buffer.type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
-  if (buffer.address == nullptr && buffer.count > 0 && is_plain(buffer.type) && packed_bytes(buffer) > 0) return MPI_ERR_BUFFER;
+  if (buffer.address == nullptr && buffer.count > 0 && is_plain(buffer.type) && packed_bytes(buffer) > 0)
+    return MPI_ERR_BUFFER;
   return MPI_SUCCESS;
 }
 
@@ -21,7 +22,8 @@ int check_send(const Communicator& comm, const TypedBuffer& buffer, int destinat
 }
 
 int check_match(const Communicator& comm, int source, int tag) {
-  if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && (source < 0 || source >= comm.peer_count())) return MPI_ERR_RANK;
+  if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && (source < 0 || source >= comm.peer_count()))
+    return MPI_ERR_RANK;
   return tag < 0 && tag != MPI_ANY_TAG ? MPI_ERR_TAG : MPI_SUCCESS;
 }
 

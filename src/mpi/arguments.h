@@ -1,4 +1,5 @@
-// Checks of what the program passes, before anything happens: the error classes of MPI 4.1, 9.4, through the communicator's error handler.
+// Checks of what the program passes, before anything happens: the error classes of MPI 4.1, 9.4, through the
+// communicator's error handler.
 #pragma once
 
 #include <mpi.h>

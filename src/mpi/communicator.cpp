@@ -62,14 +62,10 @@ CommunicatorRef CommunicatorTable::find(MPI_Comm handle) {
   return last_ = found->second;
 }
 
-// Rank 0 of the group whose first member has the lower world rank proposes. The groups of an intercommunicator are disjoint, so both sides
-// agree which one that is.
 uint64_t CommunicatorTable::agree_on_number(MPI_Comm handle, const Communicator& made) {
-  const bool ours_proposes = !made.is_inter || made.local_group[0] < made.peers[0];
-  uint64_t number = 0;
-  if (ours_proposes && made.rank == 0) number = static_cast<uint64_t>(world_rank_) << 32 | ++proposed_;
+  uint64_t number = made.proposes() ? propose_number() : 0;
   int root = 0;
-  if (made.is_inter && ours_proposes) root = made.rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+  if (made.is_inter && made.group_proposes()) root = made.rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
   PMPI_Bcast(&number, 1, MPI_UINT64_T, root, handle);
   return number;
 }
@@ -79,8 +75,19 @@ void CommunicatorTable::enter(MPI_Comm handle) {
   auto made = std::make_shared<Communicator>();
   if (!describe(handle, *made)) return;
   made->number = agree_on_number(handle, *made);
+  keep(made);
+}
+
+void CommunicatorTable::enter(MPI_Comm handle, uint64_t number) {
+  auto made = std::make_shared<Communicator>();
+  if (handle == MPI_COMM_NULL || !describe(handle, *made)) return;
+  made->number = number;
+  keep(made);
+}
+
+void CommunicatorTable::keep(const CommunicatorRef& made) {
   last_ = nullptr;  // the library may have used a handle again
-  table_[handle_value(handle)] = made;
+  table_[handle_value(made->handle)] = made;
 }
 
 void CommunicatorTable::remove(MPI_Comm handle) {

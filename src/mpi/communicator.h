@@ -1,7 +1,7 @@
 // What Spillway knows of a communicator: the contexts that keep its messages apart, and where its ranks are.
 //
-// The MPI library makes communicators; when one comes out of a library call, its members agree on a number of ours for it. It is
-// unique in the job: made of the world rank of the member that proposes it and of that member's count.
+// The MPI library makes communicators; when one comes out of a library call, its members agree on a number of ours for
+// it. It is unique in the job: made of the world rank of the member that proposes it and of that member's count.
 #pragma once
 
 #include <mpi.h>
@@ -14,7 +14,7 @@
 namespace spillway::mpi {
 
 // What of a communicator a message belongs to; the low bits of its context.
-enum class Traffic : uint64_t { point_to_point, collective, gathering };
+enum class Traffic : uint64_t { point_to_point, collective, gathering, numbering };
 
 struct Communicator {
   MPI_Comm handle = MPI_COMM_NULL;
@@ -24,9 +24,16 @@ struct Communicator {
   bool is_inter = false;
   std::vector<uint32_t> local_group;  // local ranks of the node, by rank in the local group
   std::vector<uint32_t> peers;        // the same of those that messages go to: the remote group of an intercommunicator
+  int promised_numbers = 0;           // of communicators that nonblocking calls make of this one
 
   uint64_t context(Traffic traffic) const { return number << 2 | static_cast<uint64_t>(traffic); }
   int peer_count() const { return static_cast<int>(peers.size()); }
+
+  // True at the one member that proposes the number of a communicator with these members: rank 0 of the group whose
+  // first member has the lower world rank. The groups of an intercommunicator are disjoint, so both sides agree which
+  // one that is.
+  bool proposes() const { return rank == 0 && group_proposes(); }
+  bool group_proposes() const { return !is_inter || local_group[0] < peers[0]; }
 };
 
 using CommunicatorRef = std::shared_ptr<Communicator>;
@@ -36,15 +43,24 @@ class CommunicatorTable {
   // Makes the entries of MPI_COMM_WORLD and MPI_COMM_SELF.
   void start(int world_rank);
 
-  // nullptr for a handle that is none of ours (MPI_COMM_NULL, or a communicator with processes of another job: the library serves it).
+  // nullptr for a handle that is none of ours (MPI_COMM_NULL, or a communicator with processes of another job: the
+  // library serves it).
   CommunicatorRef find(MPI_Comm handle);
 
   // Enters a communicator that the library has just made. Collective over its members, inside the library.
   void enter(MPI_Comm handle);
+
+  // The same with a number that its members have agreed on already: waits for nobody.
+  void enter(MPI_Comm handle, uint64_t number);
+
+  // A number that nobody else proposes.
+  uint64_t propose_number() { return static_cast<uint64_t>(world_rank_) << 32 | ++proposed_; }
+
   void remove(MPI_Comm handle);
 
  private:
   uint64_t agree_on_number(MPI_Comm handle, const Communicator& made);
+  void keep(const CommunicatorRef& made);
 
   std::unordered_map<uint64_t, CommunicatorRef> table_;
   CommunicatorRef last_;  // most programs use one communicator most of the time

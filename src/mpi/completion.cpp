@@ -14,6 +14,25 @@ namespace {
 constexpr uint64_t kLeastPauseNs = 20000;
 constexpr uint64_t kLongestPauseNs = 1000000;
 
+void keep_promises(Runtime& runtime, LibraryRequest& request) {
+  for (PromisedCommunicator& promised : request.promised) keep_promise(runtime, promised);
+  request.promised.clear();
+}
+
+// An operation of the library has ended; `is_gone` if its handle is no longer valid.
+void note_library_end(Runtime& runtime, uint64_t key, bool is_gone) {
+  auto& library = runtime.requests.library();
+  const auto known = library.find(key);
+  if (known == library.end()) return;
+  LibraryRequest& request = known->second;
+  if (request.is_active()) {
+    --request.active_count;
+    runtime.unpin();
+  }
+  keep_promises(runtime, request);
+  if (is_gone && !request.is_active()) library.erase(known);
+}
+
 // The program's array of requests, seen as what Spillway knows of each.
 class RequestArray {
  public:
@@ -34,7 +53,7 @@ class RequestArray {
     if (requests_[i] == MPI_REQUEST_NULL) return true;
     if (ours_[i] != nullptr) return !ours_[i]->is_active;
     const auto known = runtime_.requests.library().find(handle_value(requests_[i]));
-    return known != runtime_.requests.library().end() && known->second.is_persistent && !known->second.is_active;
+    return known != runtime_.requests.library().end() && known->second.is_persistent && !known->second.is_active();
   }
 
   bool ours_can_complete(size_t i) const { return ours_[i] != nullptr && can_complete(runtime_, *ours_[i]); }
@@ -48,7 +67,20 @@ class RequestArray {
   }
 
   bool all_ours_can_complete() const {
-    return std::all_of(ours_.begin(), ours_.end(), [&](const Request* r) { return r == nullptr || can_complete(runtime_, *r); });
+    return std::all_of(ours_.begin(), ours_.end(),
+                       [&](const Request* r) { return r == nullptr || can_complete(runtime_, *r); });
+  }
+
+  // Of the library's requests too; ends none of them.
+  bool all_can_complete() const {
+    if (!all_ours_can_complete()) return false;
+    for (size_t i = 0; has_library_requests_ && i < count(); ++i) {
+      int flag = 1;
+      if (ours_[i] == nullptr && requests_[i] != MPI_REQUEST_NULL)
+        PMPI_Request_get_status(requests_[i], &flag, MPI_STATUS_IGNORE);
+      if (flag == 0) return false;
+    }
+    return true;
   }
 
   bool any_of_ours_can_complete() const {
@@ -79,11 +111,13 @@ class RequestArray {
       set_status(status, Outcome{}, with_error);
       return true;
     }
-    return ours_[i] != nullptr ? try_end_ours(i, status, with_error, error) : try_end_library(i, status, error);
+    return ours_[i] != nullptr ? try_end_ours(i, status, with_error, error)
+                               : try_end_library(i, status, with_error, error);
   }
 
+  // Whose error handler request i's errors go to; MPI_COMM_NULL when the library itself calls it.
   MPI_Comm communicator_of(size_t i) const {
-    return ours_[i] != nullptr ? ours_[i]->communicator->handle : MPI_COMM_WORLD;
+    return ours_[i] != nullptr ? ours_[i]->communicator->handle : MPI_COMM_NULL;
   }
 
  private:
@@ -105,18 +139,13 @@ class RequestArray {
     return true;
   }
 
-  bool try_end_library(size_t i, MPI_Status* status, int& error) {
+  bool try_end_library(size_t i, MPI_Status* status, bool with_error, int& error) {
     const uint64_t key = handle_value(requests_[i]);
     int flag = 0;
     error = PMPI_Test(&requests_[i], &flag, status);
     if (flag == 0 && error == MPI_SUCCESS) return false;
-    auto& library = runtime_.requests.library();
-    const auto known = library.find(key);
-    if (known == library.end()) return true;
-    if (known->second.is_active) runtime_.unpin();
-    known->second.is_active = false;
-    if (known->second.made != nullptr) runtime_.communicators.enter(*known->second.made);
-    if (requests_[i] == MPI_REQUEST_NULL) library.erase(known);
+    if (with_error && status != MPI_STATUS_IGNORE) status->MPI_ERROR = error;
+    note_library_end(runtime_, key, requests_[i] == MPI_REQUEST_NULL);
     return true;
   }
 
@@ -144,20 +173,30 @@ class Pause {
   uint64_t pause_ns_ = kLeastPauseNs;
 };
 
-// A program that tests in a loop must not keep others from running, who may be the ones it waits for.
-void after_failed_test(Runtime& runtime) { runtime.scheduler.yield(0); }
+int raise_if_ours(MPI_Comm comm, int error) { return comm == MPI_COMM_NULL ? error : raise(comm, error); }
+
+void wait_for_all_of_ours(Runtime& runtime, const RequestArray& array) {
+  runtime.block_until(
+      node::RankState::blocked_receive, [&] { return array.all_ours_can_complete(); }, [&] { return array.missing(); },
+      [&](char* text, size_t size) { array.describe_first_open(text, size); });
+}
 
 // Ends what can be ended, in order; returns how many.
 int end_some(RequestArray& array, int* indices, MPI_Status* statuses, int& result) {
   int done = 0;
+  MPI_Comm failed = MPI_COMM_NULL;
   for (size_t i = 0; i < array.count(); ++i) {
     if (array.is_idle(i)) continue;
     int error = MPI_SUCCESS;
     const MPI_Comm comm = array.communicator_of(i);
     if (!array.try_end(i, status_at(statuses, static_cast<size_t>(done)), true, error)) continue;
-    if (error != MPI_SUCCESS) result = raise(comm, MPI_ERR_IN_STATUS);
+    if (error != MPI_SUCCESS) {
+      result = MPI_ERR_IN_STATUS;
+      if (failed == MPI_COMM_NULL) failed = comm;
+    }
     indices[done++] = static_cast<int>(i);
   }
+  raise_if_ours(failed, result);
   return done;
 }
 
@@ -169,7 +208,7 @@ bool end_any(RequestArray& array, int* index, MPI_Status* status, int& result) {
     const MPI_Comm comm = array.communicator_of(i);
     if (!array.try_end(i, status, false, error)) continue;
     *index = static_cast<int>(i);
-    result = error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm, error);
+    result = raise_if_ours(comm, error);
     return true;
   }
   return false;
@@ -177,20 +216,31 @@ bool end_any(RequestArray& array, int* index, MPI_Status* status, int& result) {
 
 }  // namespace
 
+int wait_one(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
+  RequestArray array(runtime, 1, request);
+  wait_for_all_of_ours(runtime, array);
+  int error = MPI_SUCCESS;
+  const MPI_Comm comm = array.communicator_of(0);
+  Pause pause(runtime);
+  while (!array.try_end(0, status, false, error)) pause.wait();
+  return raise_if_ours(comm, error);
+}
+
 int wait_all(Runtime& runtime, int count, MPI_Request* requests, MPI_Status* statuses) {
   RequestArray array(runtime, count, requests);
-  runtime.block_until(
-      node::RankState::blocked_receive, [&] { return array.all_ours_can_complete(); }, [&] { return array.missing(); },
-      [&](char* text, size_t size) { array.describe_first_open(text, size); });
+  wait_for_all_of_ours(runtime, array);
   int result = MPI_SUCCESS;
+  MPI_Comm failed = MPI_COMM_NULL;
   Pause pause(runtime);
   for (size_t i = 0; i < array.count(); ++i) {
     int error = MPI_SUCCESS;
     const MPI_Comm comm = array.communicator_of(i);
     while (!array.try_end(i, status_at(statuses, i), true, error)) pause.wait();
-    if (error != MPI_SUCCESS) result = count == 1 ? raise(comm, error) : raise(comm, MPI_ERR_IN_STATUS);
+    if (error == MPI_SUCCESS) continue;
+    result = MPI_ERR_IN_STATUS;
+    if (failed == MPI_COMM_NULL) failed = comm;
   }
-  return result;
+  return raise_if_ours(failed, result);
 }
 
 int wait_any(Runtime& runtime, int count, MPI_Request* requests, int* index, MPI_Status* status) {
@@ -224,27 +274,23 @@ int wait_some(Runtime& runtime, int count, MPI_Request* requests, int* done_coun
   return result;
 }
 
+int test_one(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status) {
+  runtime.take_news();
+  RequestArray array(runtime, 1, request);
+  int error = MPI_SUCCESS;
+  const MPI_Comm comm = array.communicator_of(0);
+  *flag = array.try_end(0, status, false, error) ? 1 : 0;
+  if (*flag == 0) runtime.after_failed_test();
+  return raise_if_ours(comm, error);
+}
+
 int test_all(Runtime& runtime, int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   runtime.take_news();
   RequestArray array(runtime, count, requests);
-  *flag = 0;
-  if (!array.all_ours_can_complete()) {
-    after_failed_test(runtime);
-    return MPI_SUCCESS;
-  }
-  // The library tests its own requests all together or not at all, as the standard asks.
-  std::vector<MPI_Request> library;
-  for (size_t i = 0; array.has_library_requests() && i < array.count(); ++i)
-    if (requests[i] != MPI_REQUEST_NULL && runtime.requests.find(requests[i]) == nullptr) library.push_back(requests[i]);
-  for (MPI_Request request : library) {
-    int done = 0;
-    PMPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
-    if (done != 0) continue;
-    after_failed_test(runtime);
-    return MPI_SUCCESS;
-  }
-  *flag = 1;
-  return wait_all(runtime, count, requests, statuses);
+  *flag = array.all_can_complete() ? 1 : 0;
+  if (*flag != 0) return wait_all(runtime, count, requests, statuses);
+  runtime.after_failed_test();
+  return MPI_SUCCESS;
 }
 
 int test_any(Runtime& runtime, int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
@@ -258,7 +304,7 @@ int test_any(Runtime& runtime, int count, MPI_Request* requests, int* index, int
   }
   int result = MPI_SUCCESS;
   *flag = end_any(array, index, status, result) ? 1 : 0;
-  if (*flag == 0) after_failed_test(runtime);
+  if (*flag == 0) runtime.after_failed_test();
   return result;
 }
 
@@ -269,7 +315,7 @@ int test_some(Runtime& runtime, int count, MPI_Request* requests, int* done_coun
   if (array.all_idle()) return MPI_SUCCESS;
   int result = MPI_SUCCESS;
   *done_count = end_some(array, indices, statuses, result);
-  if (*done_count == 0) after_failed_test(runtime);
+  if (*done_count == 0) runtime.after_failed_test();
   return result;
 }
 
@@ -278,12 +324,16 @@ int look_at(Runtime& runtime, MPI_Request handle, int* flag, MPI_Status* status)
   Request* request = handle == MPI_REQUEST_NULL ? nullptr : runtime.requests.find(handle);
   if (handle != MPI_REQUEST_NULL && request == nullptr) {
     const int code = PMPI_Request_get_status(handle, flag, status);
-    if (*flag == 0) after_failed_test(runtime);
+    const auto known = runtime.requests.library().find(handle_value(handle));
+    if (*flag == 0)
+      runtime.after_failed_test();
+    else if (known != runtime.requests.library().end())
+      keep_promises(runtime, known->second);
     return code;
   }
   *flag = request == nullptr || can_complete(runtime, *request) ? 1 : 0;
   if (*flag == 0) {
-    after_failed_test(runtime);
+    runtime.after_failed_test();
   } else if (request == nullptr || !request->is_active) {
     set_status(status, Outcome{});
   } else {
@@ -295,7 +345,12 @@ int look_at(Runtime& runtime, MPI_Request handle, int* flag, MPI_Status* status)
 
 int free_request(Runtime& runtime, MPI_Request* handle) {
   Request* request = runtime.requests.find(*handle);
-  if (request == nullptr) return PMPI_Request_free(handle);
+  if (request == nullptr) {
+    const uint64_t key = handle_value(*handle);
+    const int code = PMPI_Request_free(handle);
+    if (code == MPI_SUCCESS) note_library_end(runtime, key, true);
+    return code;
+  }
   runtime.take_news();
   if (can_complete(runtime, *request)) {
     complete(runtime, *request);
@@ -312,8 +367,8 @@ int start_persistent(Runtime& runtime, MPI_Request* handle) {
   if (request == nullptr) {
     auto& library = runtime.requests.library();
     const auto known = library.find(handle_value(*handle));
-    if (known != library.end() && !known->second.is_active) {
-      known->second.is_active = true;
+    if (known != library.end() && !known->second.is_active()) {
+      known->second.active_count = 1;
       runtime.pin();
     }
     return PMPI_Start(handle);

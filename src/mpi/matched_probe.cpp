@@ -22,7 +22,8 @@ std::unordered_map<uint64_t, TakenMessage>& taken_messages() {
   return messages;
 }
 
-// A handle that the MPI library has not given out: an address of our own, or a number from a range that MPICH uses for no kind of object.
+// A handle that the MPI library has not given out: an address of our own, or a number from a range that MPICH uses for
+// no kind of object.
 template <typename Handle>
 Handle new_message_handle() {
   if constexpr (std::is_pointer_v<Handle>) {
@@ -47,7 +48,8 @@ Outcome outcome_of(const message::Envelope& envelope) {
 }
 
 const message::Envelope* find_message(Runtime& runtime, const Communicator& comm, int source, int tag) {
-  return runtime.matching.probe(comm.context(Traffic::point_to_point), source == MPI_ANY_SOURCE ? message::kAnySource : source,
+  return runtime.matching.probe(comm.context(Traffic::point_to_point),
+                                source == MPI_ANY_SOURCE ? message::kAnySource : source,
                                 tag == MPI_ANY_TAG ? message::kAnyTag : tag);
 }
 
@@ -59,7 +61,8 @@ void wait_for_message(Runtime& runtime, const CommunicatorRef& comm, int source,
       [] { return uint64_t{1}; }, [&](char* text, size_t size) { describe(wanted, text, size); });
 }
 
-void take_out(Runtime& runtime, const CommunicatorRef& comm, int source, int tag, MPI_Message* message, MPI_Status* status) {
+void take_out(Runtime& runtime, const CommunicatorRef& comm, int source, int tag, MPI_Message* message,
+              MPI_Status* status) {
   const message::Envelope* found = find_message(runtime, *comm, source, tag);
   auto envelope = runtime.matching.extract(found->context, found->source, found->tag);
   acknowledge(runtime, *envelope);
@@ -92,12 +95,13 @@ int probe_now(Runtime& runtime, const CommunicatorRef& comm, int source, int tag
     set_status(status, outcome_of(*found));
   } else {
     *flag = 0;
-    runtime.scheduler.yield(0);
+    runtime.after_failed_test();
   }
   return MPI_SUCCESS;
 }
 
-int matched_probe(Runtime& runtime, const CommunicatorRef& comm, int source, int tag, MPI_Message* message, MPI_Status* status) {
+int matched_probe(Runtime& runtime, const CommunicatorRef& comm, int source, int tag, MPI_Message* message,
+                  MPI_Status* status) {
   if (source == MPI_PROC_NULL) {
     *message = MPI_MESSAGE_NO_PROC;
     set_status(status, null_process_outcome());
@@ -108,8 +112,8 @@ int matched_probe(Runtime& runtime, const CommunicatorRef& comm, int source, int
   return MPI_SUCCESS;
 }
 
-int matched_probe_now(Runtime& runtime, const CommunicatorRef& comm, int source, int tag, int* flag, MPI_Message* message,
-                      MPI_Status* status) {
+int matched_probe_now(Runtime& runtime, const CommunicatorRef& comm, int source, int tag, int* flag,
+                      MPI_Message* message, MPI_Status* status) {
   *flag = 1;
   if (source == MPI_PROC_NULL) return matched_probe(runtime, comm, source, tag, message, status);
   runtime.take_news();
@@ -117,7 +121,7 @@ int matched_probe_now(Runtime& runtime, const CommunicatorRef& comm, int source,
     take_out(runtime, comm, source, tag, message, status);
   } else {
     *flag = 0;
-    runtime.scheduler.yield(0);
+    runtime.after_failed_test();
   }
   return MPI_SUCCESS;
 }

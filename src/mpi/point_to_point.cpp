@@ -33,7 +33,8 @@ void describe(const Request& request, char* text, size_t size) {
   snprintf(text, size, "%s %s with %s (communicator of %d)", call, peer, tag, request.communicator->size);
 }
 
-void prepare_send(Request& request, const CommunicatorRef& comm, const TypedBuffer& buffer, int destination, int tag, SendMode mode) {
+void prepare_send(Request& request, const CommunicatorRef& comm, const TypedBuffer& buffer, int destination, int tag,
+                  SendMode mode) {
   request.kind = Request::Kind::send;
   request.communicator = comm;
   request.buffer = buffer;
@@ -85,7 +86,8 @@ void complete(Runtime& runtime, Request& request) {
   request.posted.matched.reset();
 }
 
-int send(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffer& buffer, int destination, int tag, SendMode mode) {
+int send(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffer& buffer, int destination, int tag,
+         SendMode mode) {
   Request request;
   prepare_send(request, comm, buffer, destination, tag, mode);
   start(runtime, request);
@@ -93,7 +95,8 @@ int send(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffer& buffe
   return MPI_SUCCESS;
 }
 
-int receive(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffer& buffer, int source, int tag, MPI_Status* status) {
+int receive(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffer& buffer, int source, int tag,
+            MPI_Status* status) {
   Request request;
   prepare_receive(request, comm, buffer, source, tag);
   start(runtime, request);

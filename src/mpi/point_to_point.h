@@ -1,5 +1,5 @@
-// Point-to-point communication (MPI 4.1, chapter 3). All sends are buffered, as in BDMPI 5.3: the sender never waits for the receiver, but for the
-// synchronous mode. Arguments are checked by the callers.
+// Point-to-point communication (MPI 4.1, chapter 3). All sends are buffered, as in BDMPI 5.3: the sender never waits
+// for the receiver, but for the synchronous mode. Arguments are checked by the callers.
 #pragma once
 
 #include "mpi/request.h"
@@ -8,12 +8,15 @@ namespace spillway::mpi {
 
 class Runtime;
 
-int send(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffer& buffer, int destination, int tag, SendMode mode);
+int send(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffer& buffer, int destination, int tag,
+         SendMode mode);
 
-int receive(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffer& buffer, int source, int tag, MPI_Status* status);
+int receive(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffer& buffer, int source, int tag,
+            MPI_Status* status);
 
 // Fills a request for an operation; start() sets it going, once or, if it is persistent, again and again.
-void prepare_send(Request& request, const CommunicatorRef& comm, const TypedBuffer& buffer, int destination, int tag, SendMode mode);
+void prepare_send(Request& request, const CommunicatorRef& comm, const TypedBuffer& buffer, int destination, int tag,
+                  SendMode mode);
 void prepare_receive(Request& request, const CommunicatorRef& comm, const TypedBuffer& buffer, int source, int tag);
 void start(Runtime& runtime, Request& request);
 

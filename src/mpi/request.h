@@ -1,7 +1,7 @@
 // Requests of Spillway's own operations, behind real MPI_Request handles.
 //
-// A handle is a generalized request of the MPI library, so it is valid wherever the program hands it, and cannot be confused with the
-// library's own requests. Handles are kept and used again: making a request costs a table look-up.
+// A handle is a generalized request of the MPI library, so it is valid wherever the program hands it, and cannot be
+// confused with the library's own requests. Handles are kept and used again: making a request costs a table look-up.
 #pragma once
 
 #include <mpi.h>
@@ -13,6 +13,7 @@
 
 #include "message/matching.h"
 #include "mpi/communicator.h"
+#include "mpi/promised_communicator.h"
 #include "mpi/typed_buffer.h"
 
 namespace spillway::mpi {
@@ -47,11 +48,14 @@ struct Request {
   MPI_Request handle = MPI_REQUEST_NULL;
 };
 
-// A request of the MPI library that went through our hands.
+// A request of the MPI library that went through our hands. The library may give one handle to several operations that
+// were complete at once, so it stands for a number of them.
 struct LibraryRequest {
   bool is_persistent = false;
-  bool is_active = false;    // in flight: the rank's memory is pinned for it
-  MPI_Comm* made = nullptr;  // the communicator that comes out of it, valid when it is complete
+  int active_count = 0;  // in flight: the rank's memory is pinned once for each
+  std::vector<PromisedCommunicator> promised;
+
+  bool is_active() const { return active_count > 0; }
 };
 
 class RequestTable {
@@ -81,7 +85,8 @@ class RequestTable {
   std::unordered_map<uint64_t, LibraryRequest> library_;
 };
 
-// Fills the program's status, unless it is MPI_STATUS_IGNORE. The error field is written only if `with_error` (MPI 4.1, 3.2.5).
+// Fills the program's status, unless it is MPI_STATUS_IGNORE. The error field is written only if `with_error`
+// (MPI 4.1, 3.2.5).
 void set_status(MPI_Status* status, const Outcome& outcome, bool with_error = false);
 
 // What MPI_PROC_NULL gives.

@@ -37,10 +37,17 @@ void all_charged_hook() { the_runtime->arena.mark_all_charged(); }
 
 uint64_t trim_store_hook(uint64_t) { return the_runtime->store.trim(); }
 
-// Only the thread that uses MPI can sleep on the rank's behalf, and only while the rank holds its slot; others are charged without waiting.
+uint64_t progress_library_hook() {
+  constexpr uint64_t kTurnNs = 1000000;
+  return the_runtime->progress_library() ? kTurnNs : 0;
+}
+
+// Only the thread that uses MPI can sleep on the rank's behalf, and only while the rank holds its slot; others are
+// charged without waiting.
 void make_room_hook(uint64_t bytes) {
   if (the_runtime == nullptr) return;
-  const bool may_sleep = pthread_equal(pthread_self(), mpi_thread) && the_runtime->self.state() == node::RankState::running;
+  const bool may_sleep =
+      pthread_equal(pthread_self(), mpi_thread) && the_runtime->self.state() == node::RankState::running;
   if (may_sleep)
     the_runtime->ledger.make_resident(bytes);
   else
@@ -99,7 +106,8 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
   ledger.set_base(base_at_start_);
 }
 
-// Small allocations come and go with the program; the heap's growth is looked at now and then, when the rank is about to sleep anyway.
+// Small allocations come and go with the program; the heap's growth is looked at now and then, when the rank is about
+// to sleep anyway.
 void Runtime::measure_base() {
   constexpr uint64_t kIntervalNs = 250000000;
   const uint64_t now = base::now_ns();
@@ -130,12 +138,41 @@ void Runtime::accept(const message::Cell& cell) {
   envelope->sender = cell.sender;
   envelope->token = cell.token;
   message::PostedReceive* receive = matching.arrive(std::move(envelope));
-  if (receive != nullptr) acknowledge(*this, *receive->matched);
+  if (receive == nullptr || receive->matched->token == 0) return;
+  owed_.push_back(Acknowledgement{receive->matched->sender, receive->matched->token});
+  receive->matched->token = 0;
 }
 
 void Runtime::take_news() {
   const uint64_t taken = mailbox.take_all([this](const message::Cell& cell) { accept(cell); });
   if (taken != 0) scheduler.count_taken(taken);
+  if (!is_acknowledging_) send_acknowledgements();
+}
+
+// An acknowledgement takes a cell, and when none is free its sender takes news while it waits for one. So none is sent
+// from within Mailbox::take_all: the cells that it holds may be all there are, and news taken in the middle of it would
+// come out of order.
+void Runtime::send_acknowledgements() {
+  is_acknowledging_ = true;
+  while (!owed_.empty()) {
+    const Acknowledgement next = owed_.back();
+    owed_.pop_back();
+    acknowledge(*this, next.sender, next.token);
+  }
+  is_acknowledging_ = false;
+}
+
+// Any call that looks for a message makes the library move on everything that it has in hand.
+bool Runtime::progress_library() {
+  if (finalized_ || self.record().pins == 0) return false;
+  int flag = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+  return true;
+}
+
+void Runtime::after_failed_test() {
+  progress_library();
+  scheduler.yield(0);
 }
 
 void Runtime::finalize() {
@@ -164,7 +201,8 @@ void start_runtime(memory::Arena& arena) {
   the_runtime = new Runtime(std::move(*attachment), rank, strdup(spill_directory), arena);
   mpi_thread = pthread_self();
   base::set_fatal_sink(fatal_hook);
-  the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, trim_store_hook});
+  the_runtime->self.set_hooks(
+      node::RankHooks{take_news_hook, unload_hook, all_charged_hook, trim_store_hook, progress_library_hook});
   const uint64_t already_allocated =
       arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook}, spill_directory);
   the_runtime->ledger.adopt(already_allocated);

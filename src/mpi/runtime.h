@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <unordered_set>
+#include <vector>
 
 #include "memory/arena.h"
 #include "message/mailbox.h"
@@ -44,8 +45,8 @@ class Runtime {
   // Takes what has arrived from the mailbox: matches messages, notes acknowledgements. Touches no user memory.
   void take_news();
 
-  // Sleeps without a slot until `met`; `describe(text, size)` says what for (for the deadlock report) and is called only if there is
-  // anything to wait for. `needed` is the least number of messages that must still arrive.
+  // Sleeps without a slot until `met`; `describe(text, size)` says what for (for the deadlock report) and is called
+  // only if there is anything to wait for. `needed` is the least number of messages that must still arrive.
   template <typename Met, typename Needed, typename Describe>
   void block_until(node::RankState state, Met met, Needed needed, Describe describe) {
     take_news();
@@ -53,6 +54,13 @@ class Runtime {
     describe(self.record().waits_for, sizeof self.record().waits_for);
     scheduler.block_until(state, met, needed);
   }
+
+  // Moves on what the rank has begun in the MPI library: others may wait there for its part, whatever this rank waits
+  // for. Returns false when nothing is open.
+  bool progress_library();
+
+  // A program that tests in a loop must not keep others from running, who may be the ones it waits for.
+  void after_failed_test();
 
   // A number that names a synchronous send until it is acknowledged.
   uint32_t new_token();
@@ -76,8 +84,17 @@ class Runtime {
   void measure_base();
 
  private:
-  void accept(const message::Cell& cell);
+  // That a synchronous send of `sender` has been matched: said, or still to be said.
+  struct Acknowledgement {
+    uint32_t sender;
+    uint32_t token;
+  };
 
+  void accept(const message::Cell& cell);
+  void send_acknowledgements();
+
+  std::vector<Acknowledgement> owed_;
+  bool is_acknowledging_ = false;
   std::unordered_set<uint32_t> unacknowledged_;
   uint32_t last_token_ = 0;
   uint64_t heap_at_start_ = 0;
@@ -86,7 +103,8 @@ class Runtime {
   bool finalized_ = false;
 };
 
-// The rank's runtime, or nullptr: before MPI_Init, in forked children, or when the program was not started by `spillway run`.
+// The rank's runtime, or nullptr: before MPI_Init, in forked children, or when the program was not started by `spillway
+// run`.
 Runtime* runtime();
 
 // The same while MPI calls are Spillway's: not before MPI_Init and not after MPI_Finalize.

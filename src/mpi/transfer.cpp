@@ -54,8 +54,7 @@ SharedSend::SharedSend(Runtime& runtime, const void* data, uint64_t bytes, uint3
 
 void SharedSend::to(const Address& address) { push(runtime_, cell_, address); }
 
-void acknowledge(Runtime& runtime, message::Envelope& envelope) {
-  if (envelope.token == 0) return;
+void acknowledge(Runtime& runtime, uint32_t sender, uint32_t token) {
   message::Cell cell;
   cell.kind = message::CellKind::acknowledge;
   cell.context = 0;
@@ -64,9 +63,15 @@ void acknowledge(Runtime& runtime, message::Envelope& envelope) {
   cell.bytes = 0;
   cell.payload = message::Payload{};
   cell.sender = runtime.self.index();
-  cell.token = envelope.token;
+  cell.token = token;
+  runtime.mailbox.push(sender, cell);
+}
+
+void acknowledge(Runtime& runtime, message::Envelope& envelope) {
+  if (envelope.token == 0) return;
+  const uint32_t token = envelope.token;
   envelope.token = 0;
-  runtime.mailbox.push(envelope.sender, cell);
+  acknowledge(runtime, envelope.sender, token);
 }
 
 Outcome deliver(Runtime& runtime, message::Envelope& envelope, const TypedBuffer& buffer) {

@@ -1,4 +1,5 @@
-// How a message gets from one rank's memory to another's: from the user's buffer into a cell or the store, and out again.
+// How a message gets from one rank's memory to another's: from the user's buffer into a cell or the store, and out
+// again.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ struct Address {
   int tag = 0;
 };
 
-// Sends a copy of `bytes` at `data`; the memory is free again on return. A `token` other than 0 asks for an acknowledgement.
+// Sends a copy of `bytes` at `data`; the memory is free again on return. A `token` other than 0 asks for an
+// acknowledgement.
 void send_bytes(Runtime& runtime, const Address& address, const void* data, uint64_t bytes, uint32_t token = 0);
 
 // The same message for many receivers: one copy of the payload for all of them.
@@ -33,7 +35,8 @@ class SharedSend {
 };
 
 // Tells the sender of a synchronous message that it has been matched.
-void acknowledge(Runtime& runtime, message::Envelope& envelope);
+void acknowledge(Runtime& runtime, uint32_t sender, uint32_t token);
+void acknowledge(Runtime& runtime, message::Envelope& envelope);  // if it is one, and once
 
 // Copies the message into the buffer and ends it. More bytes than the buffer takes give MPI_ERR_TRUNCATE.
 // REQUIRES: the rank holds a slot.

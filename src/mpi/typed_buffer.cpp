@@ -1,6 +1,7 @@
 #include "mpi/typed_buffer.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
@@ -16,7 +17,7 @@ bool is_predefined(MPI_Datatype type) {
   return combiner == MPI_COMBINER_NAMED;
 }
 
-// The library's packing counts bytes in int: larger buffers go in pieces of whole elements.
+// The library's packing counts bytes in int before MPI 4: larger buffers go in pieces of whole elements.
 template <typename Call>
 void for_pieces(MPI_Count count, MPI_Datatype type, Call call) {
   const auto size = static_cast<MPI_Count>(std::max<uint64_t>(packed_bytes_of_one(type), 1));
@@ -28,16 +29,63 @@ std::byte* element_address(const TypedBuffer& buffer, MPI_Count index) {
   return static_cast<std::byte*>(buffer.address) + extent_of(buffer.type) * index;
 }
 
+#if MPI_VERSION >= 4
 void pack_elements(const TypedBuffer& buffer, MPI_Count index, int count, std::byte* out, uint64_t bytes) {
+  MPI_Count position = 0;
+  PMPI_Pack_c(element_address(buffer, index), count, buffer.type, out, static_cast<MPI_Count>(bytes), &position,
+              MPI_COMM_SELF);
+}
+
+void unpack_elements(const std::byte* in, uint64_t bytes, const TypedBuffer& buffer, MPI_Count index, int count) {
+  MPI_Count position = 0;
+  PMPI_Unpack_c(in, static_cast<MPI_Count>(bytes), &position, element_address(buffer, index), count, buffer.type,
+                MPI_COMM_SELF);
+}
+#else
+// A single element of more than 2 GiB: the library cannot pack it, but it can send it to itself. Bytes are counted in
+// pairs of types, whole mebibytes and a rest, since they are more than an int holds.
+class ByteType {
+ public:
+  explicit ByteType(uint64_t bytes) {
+    constexpr uint64_t kUnit = 1 << 20;
+    MPI_Datatype unit = MPI_DATATYPE_NULL, units = MPI_DATATYPE_NULL;
+    PMPI_Type_contiguous(static_cast<int>(kUnit), MPI_BYTE, &unit);
+    PMPI_Type_contiguous(static_cast<int>(bytes / kUnit), unit, &units);
+    int lengths[2] = {1, static_cast<int>(bytes % kUnit)};
+    MPI_Aint offsets[2] = {0, static_cast<MPI_Aint>(bytes - bytes % kUnit)};
+    MPI_Datatype types[2] = {units, MPI_BYTE};
+    PMPI_Type_create_struct(2, lengths, offsets, types, &type_);
+    PMPI_Type_commit(&type_);
+    PMPI_Type_free(&unit);
+    PMPI_Type_free(&units);
+  }
+  ByteType(const ByteType&) = delete;
+  ByteType& operator=(const ByteType&) = delete;
+  ~ByteType() { PMPI_Type_free(&type_); }
+  MPI_Datatype type() const { return type_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+void send_to_self(void* from, MPI_Datatype from_type, void* to, MPI_Datatype to_type) {
+  PMPI_Sendrecv(from, 1, from_type, 0, 0, to, 1, to_type, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+}
+
+void pack_elements(const TypedBuffer& buffer, MPI_Count index, int count, std::byte* out, uint64_t bytes) {
+  if (bytes > INT_MAX) return send_to_self(element_address(buffer, index), buffer.type, out, ByteType(bytes).type());
   int position = 0;
   PMPI_Pack(element_address(buffer, index), count, buffer.type, out, static_cast<int>(bytes), &position, MPI_COMM_SELF);
 }
 
 void unpack_elements(const std::byte* in, uint64_t bytes, const TypedBuffer& buffer, MPI_Count index, int count) {
+  auto* from = const_cast<std::byte*>(in);
+  if (bytes > INT_MAX) return send_to_self(from, ByteType(bytes).type(), element_address(buffer, index), buffer.type);
   int position = 0;
-  PMPI_Unpack(const_cast<std::byte*>(in), static_cast<int>(bytes), &position, element_address(buffer, index), count,
-              buffer.type, MPI_COMM_SELF);
+  PMPI_Unpack(from, static_cast<int>(bytes), &position, element_address(buffer, index), count, buffer.type,
+              MPI_COMM_SELF);
 }
+#endif
 
 }  // namespace
 
@@ -69,7 +117,8 @@ bool is_plain(MPI_Datatype type) {
 }
 
 TypedBuffer shifted(const TypedBuffer& buffer, MPI_Aint elements) {
-  return TypedBuffer{static_cast<std::byte*>(buffer.address) + extent_of(buffer.type) * elements, buffer.count, buffer.type};
+  return TypedBuffer{static_cast<std::byte*>(buffer.address) + extent_of(buffer.type) * elements, buffer.count,
+                     buffer.type};
 }
 
 PackedView::PackedView(const TypedBuffer& buffer) : bytes_(packed_bytes(buffer)) {
@@ -82,7 +131,8 @@ PackedView::PackedView(const TypedBuffer& buffer) : bytes_(packed_bytes(buffer))
   data_ = copy_.get();
   const uint64_t size = packed_bytes_of_one(buffer.type);
   for_pieces(buffer.count, buffer.type, [&](MPI_Count done, int count) {
-    pack_elements(buffer, done, count, copy_.get() + size * static_cast<uint64_t>(done), size * static_cast<uint64_t>(count));
+    pack_elements(buffer, done, count, copy_.get() + size * static_cast<uint64_t>(done),
+                  size * static_cast<uint64_t>(count));
   });
 }
 

@@ -1,7 +1,7 @@
 // User memory as MPI describes it (address, count, datatype), and its bytes as they travel.
 //
-// Predefined datatypes without gaps travel as they lie in memory; all others are packed and unpacked by the MPI library, whose
-// knowledge of datatypes Spillway does not repeat.
+// Predefined datatypes without gaps travel as they lie in memory; all others are packed and unpacked by the MPI
+// library, whose knowledge of datatypes Spillway does not repeat.
 #pragma once
 
 #include <mpi.h>
@@ -50,7 +50,8 @@ class PackedView {
   std::unique_ptr<std::byte[]> copy_;
 };
 
-// Puts `bytes` of packed data, at most the buffer's, into a buffer whose datatype is not plain. The data may end in the middle of an element.
+// Puts `bytes` of packed data, at most the buffer's, into a buffer whose datatype is not plain. The data may end in the
+// middle of an element.
 void unpack(const void* packed, uint64_t bytes, const TypedBuffer& buffer);
 
 // Memory of our own that can hold `count` elements of a datatype in their natural layout.
@@ -64,7 +65,8 @@ class TypedTemporary {
   TypedBuffer buffer_;
 };
 
-// Keeps a datatype usable although the program frees its handle, for operations that are not complete when the call returns.
+// Keeps a datatype usable although the program frees its handle, for operations that are not complete when the call
+// returns.
 class DatatypeHold {
  public:
   DatatypeHold() = default;
