@@ -25,16 +25,23 @@ esac
 shift
 [[ $# -gt 0 ]] || set -- ./dev test
 
-# In a mount namespace of its own, the machine's mounts end with the script, however that ends.
-if [[ -z ${IN_OWN_MOUNTS:-} ]]; then
-  export IN_OWN_MOUNTS=1
-  exec unshare --mount --propagation private "$0" "$visitor" "$@"
+# In namespaces of their own, the machine's mounts and processes end with the script, however that ends.
+if [[ -z ${IN_OWN_NAMESPACES:-} ]]; then
+  export IN_OWN_NAMESPACES=1
+  exec unshare --mount --propagation private --pid --fork --kill-child "$0" "$visitor" "$@"
 fi
 
 machine=$(mktemp -d "${FOLDER:-/var/tmp}/bare-machine.XXXXXX")
 chmod 755 "$machine"
-# --one-file-system: whatever is mounted in there is not this script's to delete.
-trap 'rm -rf --one-file-system "$machine"' EXIT
+# --one-file-system: whatever is still mounted in there is not this script's to delete.
+remove_machine() {
+  for folder in proc sys dev; do
+    mountpoint -q "$machine/$folder" && umount --lazy "$machine/$folder"
+  done
+  rm -rf --one-file-system "$machine"
+}
+trap remove_machine EXIT
+trap 'exit 143' TERM INT HUP
 
 echo "==> Installing a minimal ${SUITE:=bookworm} in $machine"
 debootstrap --variant=minbase --include=git,ca-certificates "$SUITE" "$machine" ${MIRROR:+"$MIRROR"} >"$machine.log" 2>&1 ||
@@ -62,6 +69,4 @@ status=0
 env -i "${settings[@]}" chroot --userspec="$visitor:$visitor" "$machine" \
   bash -c 'cd "$HOME/spillway" && exec "$@"' bash "$@" </dev/null || status=$?
 echo "==> status $status; programs: $(cd "$machine$home/spillway/build/bin" 2>/dev/null && echo *)"
-# The mounts end before the folder is deleted.
-umount --lazy "$machine/proc" "$machine/sys" "$machine/dev"
 exit "$status"
