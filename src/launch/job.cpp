@@ -121,6 +121,8 @@ void Job::launcher_ended(int wait_status) {
   if (phase_ != Phase::running) return;
   const bool any_started =
       std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& entry) { return entry.has_parent_come; });
+  // Killed, it takes the ranks' parents with it, and their loss may be noticed first.
+  if (WIFSIGNALED(wait_status)) suspicion_.reset();
   suspect(-1, failure_of_mpi_launcher(mpi_launcher_name_, wait_status, any_started), kPatienceForCause);
 }
 

@@ -222,6 +222,7 @@ void NodeAgent::greet(Connection& connection, const AttachMessage& hello) {
   connection.rank = rank;
   const int descriptors[] = {segment_.descriptor(), message_spill_.number()};
   send_message(connection.socket.number(), make_message(MessageKind::welcome), descriptors);
+  segments_left_.note(hello.pid);
   job_.library_came(rank);
 }
 
@@ -247,6 +248,7 @@ int NodeAgent::finish(uint64_t started_ns) {
   listener_.close();
   connections_.clear();
   end_descendants();
+  segments_left_.remove();
   launcher_.finish_output();
   outcome.host = host_;
   outcome.exit_status = job_.exit_status();

@@ -14,6 +14,7 @@
 #include "launch/deadlock_watch.h"
 #include "launch/job.h"
 #include "launch/mpi_launcher.h"
+#include "launch/mpi_segments.h"
 #include "launch/node_options.h"
 #include "node/segment.h"
 
@@ -55,6 +56,7 @@ class NodeAgent {
   Job job_;
   DeadlockWatch deadlock_watch_;
   MpiLauncher launcher_;
+  MpiSegments segments_left_;
   Descriptor listener_;
   Descriptor signals_;
   Descriptor events_;

@@ -71,6 +71,7 @@ int RankParent::run() {
   if (!start_program()) exit_status_ = 127;
   supervise();
   end_descendants();  // what the program left running
+  segments_.remove();
   return exit_status_;
 }
 
@@ -189,7 +190,9 @@ void RankParent::report_end(int wait_status) {
 }
 
 void RankParent::kill_program() {
-  if (program_ > 0) kill(program_, SIGKILL);
+  if (program_ <= 0) return;
+  segments_.note(program_);
+  kill(program_, SIGKILL);
 }
 
 }  // namespace spillway::launch

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "launch/attach_socket.h"
+#include "launch/mpi_segments.h"
 
 namespace spillway::launch {
 
@@ -40,6 +41,7 @@ class RankParent {
   sigset_t original_signals_{};
   Descriptor agent_;
   Descriptor signals_;
+  MpiSegments segments_;
   pid_t program_ = 0;  // 0: not running
   bool is_released_ = false;
   int exit_status_ = 1;
