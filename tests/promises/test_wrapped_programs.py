@@ -1,0 +1,29 @@
+"""Programs that are started by a shell, or load MPI late: the preloaded library keeps out of processes that have no MPI."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+
+
+def test_process_without_mpi_runs_with_the_library_preloaded(run, build_dir, flavour):
+    library = build_dir / "lib" / "spillway" / f"libspillway-{flavour}.so"
+    assert library.is_file()
+    finished = run("/bin/sh", "-c", "echo said", env={"LD_PRELOAD": str(library)})
+    assert finished.stdout == "said\n" and finished.stderr == ""
+
+
+def test_program_started_by_a_shell(run, spillway, spill_dir, phases, plain_mpi, flavour):
+    arguments = f"{phases(flavour)} sweep 8 2"
+    options = ["-n", 3, "--slots", 1, "--memory", "64M", "--spill-dir", spill_dir, "--mpi", flavour, "--summary", "none"]
+    under_spillway = run(spillway, "run", *options, "--", "/bin/sh", "-c", f"{arguments}; exit $?")
+    plain = run(*plain_mpi(flavour, 3), *arguments.split())
+    rounds = re.compile(r"^round .*", re.MULTILINE)
+    assert rounds.findall(under_spillway.stdout) == rounds.findall(plain.stdout) != []
+
+
+def test_program_without_spillway_run_is_left_alone(run, build_dir, phases, plain_mpi, flavour):
+    library = build_dir / "lib" / "spillway" / f"libspillway-{flavour}.so"
+    command = [*plain_mpi(flavour, 2), "env", f"LD_PRELOAD={library}", phases(flavour), "sweep", 4, 1]
+    assert "round 1" in run(*command).stdout
