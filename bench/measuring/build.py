@@ -6,7 +6,6 @@ exactly the launcher and the options that `spillway run` uses.
 
 import argparse
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -82,8 +81,3 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--build", type=Path, default=SOURCE / "build", help="folder of the build (default: build)")
     parser.add_argument("--mpi", choices=("mpich", "openmpi"), help="MPI library (default: the build's first)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
-
-
-def shown(words: List[str]) -> str:
-    """A command as one would type it, programs by their names."""
-    return shlex.join(os.path.basename(word) if os.path.isabs(word) else word for word in words)

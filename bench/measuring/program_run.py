@@ -47,7 +47,7 @@ def run(
         if process.returncode != 0:
             errors.seek(0)
             tail = errors.read().decode(errors="replace").splitlines()[-15:]
-            raise RunFailed("\n".join([f"status {process.returncode} of: {' '.join(command)}", *lines[-5:], *tail]))
+            raise RunFailed("\n".join([f"status {process.returncode}", *lines[-5:], *tail]))
     return Outcome(lines, wall_s)
 
 

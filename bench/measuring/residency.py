@@ -16,6 +16,11 @@ PERIOD_S = 0.05
 # What Spillway promises to stay under, beyond the budget (docs/reference/benchmarks.md).
 SLACK_BYTES = 32 << 20
 SLACK_BYTES_PER_RANK = 4 << 20
+# Room for what is not the ranks', where a limit holds for the whole job: launchers and Spillway's agent (10 MiB), the
+# kernel's page tables (half a MiB for each rank), and some file cache to read through. Measured with 16 ranks: a job
+# whose ranks stay 20 MiB below what they may have needs 22 MiB more than that.
+BESIDE_RANKS_BYTES = 32 << 20
+BESIDE_RANKS_BYTES_PER_RANK = 1 << 20
 # Until all ranks have started, they are looked for in every sample; then only now and then.
 SAMPLES_BETWEEN_SEARCHES = 40
 
@@ -23,6 +28,11 @@ SAMPLES_BETWEEN_SEARCHES = 40
 def allowed_bytes(budget: int, ranks: int) -> int:
     """The most that all ranks together may have resident at any time."""
     return budget + SLACK_BYTES + SLACK_BYTES_PER_RANK * ranks
+
+
+def job_limit_bytes(budget: int, ranks: int) -> int:
+    """A limit for the whole job that leaves the ranks what they may have."""
+    return allowed_bytes(budget, ranks) + BESIDE_RANKS_BYTES + BESIDE_RANKS_BYTES_PER_RANK * ranks
 
 
 def pss_bytes(pid: int) -> int:

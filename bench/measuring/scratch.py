@@ -51,4 +51,7 @@ def scratch_folder(needed_bytes: int, chosen: Optional[Path] = None) -> Iterator
     try:
         yield folder
     finally:
+        # A second ^C while the first one's files are removed would leave them.
+        previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
         shutil.rmtree(folder, ignore_errors=True)
+        signal.signal(signal.SIGINT, previous)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import List, NamedTuple, Optional
 
 from measuring.build import Build
-from measuring.residency import allowed_bytes
+from measuring.residency import allowed_bytes, job_limit_bytes
 
 MIB = 1 << 20
 
@@ -26,9 +26,14 @@ class Setting(NamedTuple):
         return int(self.data_bytes / self.factor) // MIB * MIB
 
     @property
-    def limit_bytes(self) -> int:
-        """What every out-of-core contender may use in all: Spillway's budget and its stated slack."""
+    def allowed_bytes(self) -> int:
+        """What Spillway's ranks may have resident: the budget and the stated slack."""
         return allowed_bytes(self.budget_bytes, self.ranks)
+
+    @property
+    def limit_bytes(self) -> int:
+        """What every out-of-core contender may use in all, its launchers and file cache included."""
+        return job_limit_bytes(self.budget_bytes, self.ranks)
 
     @property
     def roomy_bytes(self) -> int:
