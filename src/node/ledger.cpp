@@ -10,13 +10,17 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
+// A rank inside the MPI library is soon back, unless the library waits in there for this very rank.
+constexpr uint64_t kLibraryPatienceNs = 1000000000;
+
 bool is_blocked(RankState state) {
   return state == RankState::blocked_receive || state == RankState::blocked_collective;
 }
 
 }  // namespace
 
-// A sixteenth of the budget is the message store's at any time, so that small exchanges stay in memory however full the node is.
+// A sixteenth of the budget is the message store's at any time, so that small exchanges stay in memory however full the
+// node is.
 uint64_t Ledger::store_floor_bytes() const {
   const uint64_t budget = self_.header().budget_bytes;
   return std::clamp(budget / 16, std::min<uint64_t>(2 * kMiB, budget / 8), 256 * kMiB);
@@ -25,7 +29,9 @@ uint64_t Ledger::store_floor_bytes() const {
 // `--memory` is about the program's data: of the rest, 24 MiB per node and 3 MiB per rank are free.
 uint64_t Ledger::base_excess_bytes() const {
   const uint64_t slack = (24 + 3ull * self_.rank_count()) * kMiB;
-  const uint64_t base = self_.header().base_bytes;
+  const SegmentHeader& header = self_.header();
+  const uint64_t cells = std::min<uint64_t>(header.used_cells, header.cell_count);  // once used, their memory stays
+  const uint64_t base = header.base_bytes + cells * kCellBytes;
   return base > slack ? base - slack : 0;
 }
 
@@ -43,68 +49,112 @@ void Ledger::add_resident(uint64_t resident, uint64_t managed) {
   if (counted > header.peak_bytes) header.peak_bytes = counted;
 }
 
+void Ledger::take_resident(uint64_t bytes) {
+  self_.record().resident_bytes -= bytes;
+  self_.header().resident_bytes -= bytes;
+}
+
+uint64_t Ledger::missing_charge(uint64_t extra_bytes) const {
+  return self_.record().managed_bytes + extra_bytes - self_.record().resident_bytes;
+}
+
+bool Ledger::is_anyone_ahead() const {
+  const uint64_t mine = self_.record().load_ticket;
+  for (uint32_t i = 0; i < self_.rank_count(); ++i) {
+    const uint64_t ticket = self_.peer(i).load_ticket;
+    if (ticket != 0 && (mine == 0 || ticket < mine)) return true;
+  }
+  return false;
+}
+
 bool Ledger::try_make_resident(uint64_t extra_bytes) {
-  const RankRecord& me = self_.record();
-  const uint64_t charge = me.managed_bytes + extra_bytes - me.resident_bytes;
-  if (used_bytes() + charge > self_.header().budget_bytes) return false;
+  SegmentHeader& header = self_.header();
+  const uint64_t charge = missing_charge(extra_bytes);
+  if (used_bytes() + charge > header.budget_bytes) return false;
+  if (charge != 0 && header.loading_ranks != 0 && is_anyone_ahead() && ++header.overtakings > self_.rank_count())
+    return false;
   charge_everything(extra_bytes);
   return true;
 }
 
 void Ledger::charge_everything(uint64_t extra_bytes) {
-  const RankRecord& me = self_.record();
-  add_resident(me.managed_bytes + extra_bytes - me.resident_bytes, extra_bytes);
+  add_resident(missing_charge(extra_bytes), extra_bytes);
   if (self_.hooks().all_charged != nullptr) self_.hooks().all_charged();
-}
-
-void Ledger::adopt(uint64_t bytes) {
-  NodeLock lock(self_.header());
-  self_.record().managed_bytes += bytes;
 }
 
 void Ledger::charge(uint64_t extra_bytes) {
   NodeLock lock(self_.header());
-  add_resident(extra_bytes, extra_bytes);
+  if (self_.state() != RankState::finished) add_resident(extra_bytes, extra_bytes);
 }
 
 void Ledger::make_resident(uint64_t extra_bytes) {
-  RankRecord& me = self_.record();
-  SegmentHeader& header = self_.header();
-  if (extra_bytes == 0 && me.resident_bytes == me.managed_bytes) return;
+  if (extra_bytes == 0 && missing_charge(0) == 0 && used_bytes() <= self_.header().budget_bytes) return;
   {
-    NodeLock lock(header);
+    NodeLock lock(self_.header());
     if (try_make_resident(extra_bytes)) return;
   }
   fail_if_rank_cannot_fit(extra_bytes);
-  if (self_.hooks().trim_store != nullptr) self_.hooks().trim_store(extra_bytes + me.managed_bytes - me.resident_bytes);
-  const auto state_before = me.state.load();
+  trim_store(extra_bytes);
+  wait_for_room(extra_bytes);
+}
+
+void Ledger::wait_for_room(uint64_t extra_bytes) {
+  uint64_t patience_ends_ns = 0;  // 0: there is hope for room from others than the library
   for (;;) {
-    const uint32_t bell = me.doorbell;
-    {
-      NodeLock lock(header);
-      if (me.load_ticket == 0) {
-        me.load_ticket = ++header.next_load_ticket;
-        ++header.loading_ranks;
-        me.state = static_cast<uint32_t>(RankState::loading);
-      }
-      bool done = try_make_resident(extra_bytes);
-      if (!done) {
-        ask_for_room(used_bytes() + me.managed_bytes + extra_bytes - me.resident_bytes - header.budget_bytes);
-        // Only messages that wait for sleeping ranks are in the way: going on is the only way to get them delivered.
-        done = !someone_can_still_make_room();
-        if (done) charge_everything(extra_bytes);
-      }
-      if (done) {
-        me.load_ticket = 0;
-        me.evict_wanted = 0;
-        --header.loading_ranks;
-        me.state = state_before;
-        self_.ring_loading_ranks();
-        return;
-      }
+    const uint32_t bell = self_.record().doorbell;
+    const Hope hope = look_for_room(extra_bytes);
+    if (hope == Hope::fulfilled) return;
+    if (hope != Hope::in_library)
+      patience_ends_ns = 0;
+    else if (patience_ends_ns == 0)
+      patience_ends_ns = base::now_ns() + kLibraryPatienceNs;
+    if (hope == Hope::none || (patience_ends_ns != 0 && base::now_ns() >= patience_ends_ns)) {
+      if (trim_store(extra_bytes) != 0) continue;
+      return overdraw(extra_bytes);
     }
-    self_.attend_and_sleep(bell);
+    self_.attend_and_sleep(bell, patience_ends_ns == 0 ? 0 : kLibraryPatienceNs / 8);
   }
+}
+
+Ledger::Hope Ledger::look_for_room(uint64_t extra_bytes) {
+  NodeLock lock(self_.header());
+  RankRecord& me = self_.record();
+  SegmentHeader& header = self_.header();
+  if (me.load_ticket == 0) {
+    me.load_ticket = ++header.next_load_ticket;
+    ++header.loading_ranks;
+    me.state = static_cast<uint32_t>(RankState::loading);
+    self_.ring_loading_ranks();  // those that came earlier may unload this one now
+  }
+  if (try_make_resident(extra_bytes)) {
+    leave_line();
+    return Hope::fulfilled;
+  }
+  const uint64_t wanted = used_bytes() + missing_charge(extra_bytes);
+  if (wanted > header.budget_bytes) ask_for_room(wanted - header.budget_bytes);
+  return who_can_still_make_room();
+}
+
+// Only messages that wait for sleeping ranks, or memory that cannot be unloaded, are in the way: going on is the only
+// way to get the ones delivered and the other freed.
+void Ledger::overdraw(uint64_t extra_bytes) {
+  NodeLock lock(self_.header());
+  charge_everything(extra_bytes);
+  leave_line();
+}
+
+void Ledger::leave_line() {
+  RankRecord& me = self_.record();
+  if (!is_anyone_ahead()) self_.header().overtakings = 0;
+  me.load_ticket = 0;
+  me.evict_wanted = 0;
+  --self_.header().loading_ranks;
+  me.state = static_cast<uint32_t>(RankState::running);
+  self_.ring_loading_ranks();
+}
+
+uint64_t Ledger::trim_store(uint64_t extra_bytes) {
+  return self_.hooks().trim_store != nullptr ? self_.hooks().trim_store(missing_charge(extra_bytes)) : 0;
 }
 
 bool Ledger::may_unload(const RankRecord& rank) const {
@@ -133,7 +183,8 @@ RankRecord* Ledger::best_victim() {
 
 void Ledger::ask_for_room(uint64_t missing) {
   uint64_t asked = 0;
-  for (uint32_t i = 0; i < self_.rank_count(); ++i) asked += self_.peer(i).evict_wanted;
+  for (uint32_t i = 0; i < self_.rank_count(); ++i)
+    if (static_cast<RankState>(self_.peer(i).state.load()) != RankState::delegated) asked += self_.peer(i).evict_wanted;
   while (asked < missing) {
     RankRecord* victim = best_victim();
     if (victim == nullptr) return;
@@ -144,16 +195,20 @@ void Ledger::ask_for_room(uint64_t missing) {
   }
 }
 
-bool Ledger::someone_can_still_make_room() const {
+Ledger::Hope Ledger::who_can_still_make_room() const {
+  Hope hope = Hope::none;
   for (uint32_t i = 0; i < self_.rank_count(); ++i) {
     const RankRecord& rank = self_.peer(i);
     if (&rank == &self_.record()) continue;
     const auto state = static_cast<RankState>(rank.state.load());
-    if (rank.evict_wanted != 0 || state == RankState::running || state == RankState::delegated) return true;
-    if (state == RankState::loading && rank.load_ticket < self_.record().load_ticket) return true;
-    if (may_unload(rank)) return true;
+    if (state == RankState::running || may_unload(rank)) return Hope::in_ranks;
+    if (state == RankState::loading && rank.load_ticket < self_.record().load_ticket) return Hope::in_ranks;
+    if (state == RankState::delegated)
+      hope = Hope::in_library;
+    else if (rank.evict_wanted != 0)
+      return Hope::in_ranks;
   }
-  return false;
+  return hope;
 }
 
 void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
@@ -166,17 +221,23 @@ void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
   const auto in_mib = [](uint64_t bytes) { return static_cast<unsigned long long>((bytes + kMiB - 1) / kMiB); };
   base::fatal(
       "needs %llu MiB of memory at once, which --memory %lluM does not allow\n"
-      "  Cause:  besides, %llu MiB are kept for messages, and %llu MiB go to what %u processes and their libraries take themselves.\n"
+      "  Cause:  besides, %llu MiB are kept for messages, and %llu MiB go to what %u processes and their libraries "
+      "take themselves.\n"
       "  Remedy: give --memory %lluM or more, or %s.",
       in_mib(own), in_mib(budget), in_mib(store_floor_bytes()), in_mib(base), self_.rank_count(), in_mib(enough),
-      base > own ? "run with fewer ranks, so that less goes to processes" : "run with more ranks, so that each holds less");
+      base > own ? "run with fewer ranks, so that less goes to processes"
+                 : "run with more ranks, so that each holds less");
 }
 
 void Ledger::give_back(uint64_t resident_bytes, uint64_t managed_bytes) {
   NodeLock lock(self_.header());
-  self_.record().resident_bytes -= resident_bytes;
-  self_.record().managed_bytes -= managed_bytes;
-  self_.header().resident_bytes -= resident_bytes;
+  RankRecord& me = self_.record();
+  if (self_.state() == RankState::finished) return;
+  take_resident(std::min<uint64_t>(resident_bytes, me.resident_bytes));
+  me.managed_bytes -= managed_bytes;
+  // A thread that frees unloaded memory while the rank is being charged for all of it has already said that nothing of
+  // it is resident.
+  if (me.resident_bytes > me.managed_bytes) take_resident(me.resident_bytes - me.managed_bytes);
   self_.ring_loading_ranks();
 }
 
@@ -187,8 +248,7 @@ bool Ledger::charge_store(uint64_t bytes) {
   if (after > store_floor_bytes()) {
     // Beyond its floor the store takes only what nobody misses: the ranks that run must always find room.
     uint64_t largest = 0;
-    for (uint32_t i = 0; i < self_.rank_count(); ++i)
-      largest = std::max(largest, self_.peer(i).managed_bytes.load());
+    for (uint32_t i = 0; i < self_.rank_count(); ++i) largest = std::max(largest, self_.peer(i).managed_bytes.load());
     const uint64_t kept = largest * header.slot_count + base_excess_bytes();
     const uint64_t resident_after = header.resident_bytes + base_excess_bytes() + after;
     if (resident_after > header.budget_bytes || after + kept > header.budget_bytes) return false;
@@ -206,6 +266,7 @@ void Ledger::give_back_store(uint64_t bytes) {
 
 void Ledger::set_base(uint64_t bytes) {
   NodeLock lock(self_.header());
+  if (self_.state() == RankState::finished) return;
   self_.header().base_bytes += bytes - self_.record().base_bytes;
   self_.record().base_bytes = bytes;
   add_resident(0, 0);

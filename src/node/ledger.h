@@ -6,11 +6,14 @@
 //        + max(0, sum of base_bytes over ranks - base_slack)   programs, libraries, small allocations
 // and the invariant is used <= budget_bytes whenever a rank runs.
 //
-// A rank that goes on is charged for all of its memory at once, before it runs: pages come in by the kernel's fault path, which nobody
-// can stop half-way. When there is no room, the rank waits in state `loading` and asks ranks that sleep to unload: first the one that
-// blocked last (it has just finished its phase; the scheduler runs those that stay resident first, so whatever stays is used before it is evicted), and ready
-// ranks only after all blocked ones. Waiting ranks may be unloaded too, all but the one that has waited longest: it gets its room in the end, so
-// two ranks that each hold what the other needs cannot stop each other.
+// A rank that goes on is charged for all of its memory at once, before it runs: pages come in by the kernel's fault
+// path, which nobody can stop half-way. When there is no room, the rank waits in state `loading` and asks ranks that
+// sleep to unload: first the one that blocked last (it has just finished its phase; the scheduler runs those that stay
+// resident first, so whatever stays is used before it is evicted), and ready ranks only after all blocked ones. Waiting
+// ranks may be unloaded too, all but the one that has waited longest: it gets its room in the end, so two ranks that
+// each hold what the other needs cannot stop each other. Ranks that need less may take room before it, but no more
+// often than there are ranks on the node. When nobody can make room (what is left is pinned, or messages that wait for
+// sleeping ranks) the rank goes on all the same, and the ledger shows it.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +26,24 @@ class Ledger {
  public:
   explicit Ledger(LocalRank& self) : self_(self) {}
 
-  // Charges the rank for all its storage-backed memory and `extra_bytes` that it is about to allocate; asleep until there is room.
-  // ENSURES: record.resident_bytes == record.managed_bytes, both with the extra bytes. Ends the job with a message when the rank alone does not fit.
+  // Charges the rank for all its storage-backed memory and `extra_bytes` that it is about to allocate; asleep until
+  // there is room. Waits too when nothing is to be charged but the node is over its budget. REQUIRES: the rank holds a
+  // slot. ENSURES: record.resident_bytes == record.managed_bytes, both with the extra bytes. Ends the job with a
+  // message when the rank alone does not fit.
   void make_resident(uint64_t extra_bytes);
 
   // The same without waiting, for threads that cannot sleep on the rank's behalf: may go beyond the budget.
   void charge(uint64_t extra_bytes);
 
-  // Memory that was allocated before the rank attached: its own, but not yet charged.
-  void adopt(uint64_t bytes);
+  // Memory that was allocated before the rank attached. It has been in memory all along.
+  void adopt(uint64_t bytes) { charge(bytes); }
 
   // The rank has given up `resident_bytes` of residency; of its memory `managed_bytes` are freed for good.
+  // Once the rank has retired, this and the calls above do nothing: destructors may free memory after that.
   void give_back(uint64_t resident_bytes, uint64_t managed_bytes);
 
-  // For the message store: room for `bytes` more, or false when the payload should go to storage. Never waits, never evicts.
+  // For the message store: room for `bytes` more, or false when the payload should go to storage. Never waits, never
+  // evicts.
   bool charge_store(uint64_t bytes);
   void give_back_store(uint64_t bytes);
 
@@ -44,16 +51,27 @@ class Ledger {
   void set_base(uint64_t bytes);
 
  private:
-  uint64_t used_bytes() const;          // [lock]
-  uint64_t base_excess_bytes() const;   // [lock]
+  // Where room may still come from, for a rank that waits for it.
+  enum class Hope { fulfilled, in_ranks, in_library, none };
+
+  uint64_t used_bytes() const;         // [lock]
+  uint64_t base_excess_bytes() const;  // [lock]
   uint64_t store_floor_bytes() const;
   void add_resident(uint64_t resident, uint64_t managed);  // [lock]
-  bool try_make_resident(uint64_t extra_bytes);            // [lock]
-  void charge_everything(uint64_t extra_bytes);            // [lock]
-  void ask_for_room(uint64_t missing);                     // [lock]
-  RankRecord* best_victim();                               // [lock]
-  bool may_unload(const RankRecord& rank) const;           // [lock]
-  bool someone_can_still_make_room() const;                // [lock]
+  void take_resident(uint64_t bytes);                      // [lock]
+  uint64_t missing_charge(uint64_t extra_bytes) const;
+  bool is_anyone_ahead() const;                  // [lock]
+  bool try_make_resident(uint64_t extra_bytes);  // [lock]
+  void charge_everything(uint64_t extra_bytes);  // [lock]
+  void leave_line();                             // [lock]
+  void wait_for_room(uint64_t extra_bytes);
+  Hope look_for_room(uint64_t extra_bytes);
+  void overdraw(uint64_t extra_bytes);
+  uint64_t trim_store(uint64_t extra_bytes);
+  void ask_for_room(uint64_t missing);            // [lock]
+  RankRecord* best_victim();                      // [lock]
+  bool may_unload(const RankRecord& rank) const;  // [lock]
+  Hope who_can_still_make_room() const;           // [lock]
   void fail_if_rank_cannot_fit(uint64_t extra_bytes) const;
 
   LocalRank& self_;

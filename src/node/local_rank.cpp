@@ -23,6 +23,8 @@ void LocalRank::attend_and_sleep(uint32_t bell, uint64_t timeout_ns) {
   while (header().job_failed != 0) pause();
   if (hooks_.take_news != nullptr) hooks_.take_news();
   if (record().evict_wanted != 0) make_room_for_others();
+  const uint64_t next_turn_ns = hooks_.progress_library != nullptr ? hooks_.progress_library() : 0;
+  if (next_turn_ns != 0 && (timeout_ns == 0 || next_turn_ns < timeout_ns)) timeout_ns = next_turn_ns;
   base::futex_wait(record().doorbell, bell, timeout_ns);
 }
 
@@ -30,10 +32,16 @@ void LocalRank::make_room_for_others() {
   const uint64_t wanted = record().evict_wanted;
   const uint64_t begin = base::now_ns();
   record().statistics.unloads.fetch_add(1);
-  if (hooks_.unload != nullptr) hooks_.unload(wanted);
+  const uint64_t released = hooks_.unload != nullptr ? hooks_.unload(wanted) : 0;
   record().statistics.unload_ns.fetch_add(base::now_ns() - begin);
   NodeLock lock(header());
   record().evict_wanted = 0;
+  if (released < wanted) {
+    // All is unloaded. Whatever is still charged cannot be given up now (another thread is about to allocate or free
+    // it): charged, it would be asked for without end. The next make_resident sets it right.
+    header().resident_bytes -= record().resident_bytes;
+    record().resident_bytes = 0;
+  }
   ring_loading_ranks();
 }
 

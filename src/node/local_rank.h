@@ -17,6 +17,8 @@ struct RankHooks {
   uint64_t (*unload)(uint64_t wanted_bytes) = nullptr;   // returns the bytes given up, at least `wanted_bytes` where there are as many
   void (*all_charged)() = nullptr;                       // the ledger has charged the rank for all its memory
   uint64_t (*trim_store)(uint64_t wanted_bytes) = nullptr;  // give unused pages of the message store back
+  // Moves on what the rank has begun in the MPI library. Returns the longest time to sleep before the next turn, or 0 when nothing is open.
+  uint64_t (*progress_library)() = nullptr;
 };
 
 class LocalRank {

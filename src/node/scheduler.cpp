@@ -63,7 +63,10 @@ void retire_rank(Segment& segment, uint32_t index) {
   const auto state = static_cast<RankState>(rank.state.load());
   if (state == RankState::finished) return;
   if (state == RankState::running || state == RankState::loading) ++header.free_slots;
-  if (rank.load_ticket != 0) --header.loading_ranks;
+  if (rank.load_ticket != 0) {
+    --header.loading_ranks;
+    header.overtakings = 0;
+  }
   rank.load_ticket = 0;
   rank.evict_wanted = 0;
   header.resident_bytes -= rank.resident_bytes;

@@ -19,7 +19,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
-inline constexpr uint32_t kSegmentVersion = 1;
+inline constexpr uint32_t kSegmentVersion = 2;
 inline constexpr uint32_t kNoIndex = 0xffffffffu;
 
 // A rank holds a slot in `running` only. `delegated` is a rank inside a call of the MPI library that gathers several
@@ -115,7 +115,7 @@ struct SegmentHeader {
   std::atomic<uint64_t> free_cells;       // head of the free list of cells: tag << 32 | index
   std::atomic<uint64_t> used_cells;       // cells taken so far from the never-used part
   std::atomic<uint32_t> loading_ranks;    // ranks with a load ticket [lock]
-  uint32_t reserved1;
+  std::atomic<uint32_t> overtakings;      // times that room went to a rank while another waited longer [lock]
 };
 
 // One envelope, with the payload inside when it is small. Cells are passed between ranks through mailboxes.

@@ -1,0 +1,342 @@
+#include "node/ledger.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "base/clock.h"
+#include "forked_ranks.h"
+#include "node/scheduler.h"
+#include "simulated_rank.h"
+
+namespace spillway::node {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kBudget = 32 * kMiB;
+constexpr uint64_t kStoreFloor = 2 * kMiB;  // a sixteenth of the budget
+
+// Rank 0 is the test's own thread; the others are threads that do what a sleeping rank does.
+class LedgerTest : public testing::Test {
+ protected:
+  explicit LedgerTest(uint32_t slots = 1) : segment_(Segment::create(config_of(slots))) {}
+
+  static SegmentConfig config_of(uint32_t slots) {
+    SegmentConfig config;
+    config.rank_count = 4;
+    config.slot_count = slots;
+    config.budget_bytes = kBudget;
+    return config;
+  }
+
+  // A rank that allocates, blocks, and is ended by a news.
+  std::thread sleeper(uint32_t index, uint64_t bytes, uint32_t pins = 0, bool may_unload = true) {
+    std::thread thread([this, index, bytes, pins, may_unload] {
+      SimulatedRank rank(mapped_again(segment_), index);
+      rank.may_unload = may_unload;
+      rank.scheduler.acquire_slot();
+      for (uint64_t part = 0; part < bytes; part += kMiB) rank.allocate(kMiB);
+      rank.self.record().pins = pins;
+      rank.wait_for_news(1);
+      retire_rank(rank.self.segment(), index);
+    });
+    while (segment_.rank(index).wake_at == 0) usleep(100);
+    return thread;
+  }
+
+  void end(SimulatedRank& waker, uint32_t index, std::thread& thread) {
+    waker.free_all();
+    waker.notify(index);
+    waker.scheduler.release_slot(RankState::blocked_receive);
+    thread.join();
+  }
+
+  uint64_t resident(uint32_t index) const { return segment_.rank(index).resident_bytes; }
+
+  Segment segment_;
+};
+
+TEST_F(LedgerTest, charges_what_is_allocated_and_gives_back_what_is_freed) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(3 * kMiB);
+  rank.allocate(5 * kMiB);
+  EXPECT_EQ(resident(0), 8 * kMiB);
+  EXPECT_EQ(segment_.header().resident_bytes, 8 * kMiB);
+  EXPECT_EQ(segment_.header().peak_bytes, 8 * kMiB);
+  rank.free_all();
+  EXPECT_EQ(segment_.header().resident_bytes, 0u);
+  EXPECT_EQ(segment_.rank(0).managed_bytes, 0u);
+  EXPECT_EQ(segment_.header().peak_bytes, 8 * kMiB);
+  EXPECT_EQ(broken_invariant(segment_), "");
+}
+
+TEST_F(LedgerTest, makes_room_at_the_cost_of_a_blocked_rank) {
+  std::thread other = sleeper(1, 20 * kMiB);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(20 * kMiB);
+  EXPECT_EQ(resident(0), 20 * kMiB);
+  EXPECT_EQ(resident(1), kBudget - kStoreFloor - 20 * kMiB) << "no more is asked for than is missing";
+  EXPECT_EQ(segment_.rank(1).managed_bytes, 20 * kMiB);
+  EXPECT_EQ(segment_.header().loading_ranks, 0u);
+  end(rank, 1, other);
+}
+
+TEST_F(LedgerTest, asks_first_the_rank_that_blocked_last) {
+  std::thread first = sleeper(1, 8 * kMiB);
+  std::thread second = sleeper(2, 8 * kMiB);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(20 * kMiB);
+  EXPECT_EQ(resident(1), 8 * kMiB);
+  EXPECT_EQ(resident(2), kBudget - kStoreFloor - 28 * kMiB);
+  rank.free_all();
+  rank.notify(1);
+  end(rank, 2, second);
+  first.join();
+}
+
+TEST_F(LedgerTest, leaves_pinned_memory_alone) {
+  std::thread pinned = sleeper(1, 8 * kMiB, 1);
+  std::thread other = sleeper(2, 8 * kMiB);
+  std::thread newest = sleeper(3, 8 * kMiB, 1);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(10 * kMiB);
+  EXPECT_EQ(resident(1), 8 * kMiB);
+  EXPECT_EQ(resident(2), kBudget - kStoreFloor - 26 * kMiB);
+  EXPECT_EQ(resident(3), 8 * kMiB);
+  rank.free_all();
+  rank.notify(1);
+  rank.notify(2);
+  end(rank, 3, newest);
+  pinned.join();
+  other.join();
+}
+
+TEST_F(LedgerTest, goes_beyond_the_budget_when_nobody_can_ever_make_room) {
+  std::thread pinned = sleeper(1, 20 * kMiB, 1);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(20 * kMiB);
+  EXPECT_EQ(resident(0), 20 * kMiB);
+  EXPECT_EQ(segment_.header().peak_bytes, 40 * kMiB);
+  end(rank, 1, pinned);
+}
+
+TEST_F(LedgerTest, goes_on_when_a_rank_gives_up_less_than_it_is_charged_for) {
+  std::thread stubborn = sleeper(1, 20 * kMiB, 0, false);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  std::atomic<bool> allocated = false;
+  std::thread watch([&] {
+    for (int waited = 0; !allocated && waited < 5000; ++waited) usleep(1000);
+    if (!allocated) base::fatal("two ranks ask and answer each other forever");
+  });
+  rank.allocate(20 * kMiB);
+  allocated = true;
+  watch.join();
+  EXPECT_EQ(resident(0), 20 * kMiB);
+  end(rank, 1, stubborn);
+}
+
+TEST_F(LedgerTest, does_not_wait_forever_for_a_rank_inside_the_mpi_library) {
+  // It may be in there until this rank comes too: a fence of a window is not gathered.
+  std::thread other = sleeper(1, 20 * kMiB);
+  segment_.rank(1).state = static_cast<uint32_t>(RankState::delegated);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  const uint64_t begin = base::now_ns();
+  rank.allocate(20 * kMiB);
+  EXPECT_LT(base::now_ns() - begin, 10000000000u);
+  EXPECT_EQ(resident(0), 20 * kMiB);
+  segment_.rank(1).state = static_cast<uint32_t>(RankState::blocked_receive);
+  end(rank, 1, other);
+}
+
+TEST_F(LedgerTest, makes_a_rank_wait_again_when_the_node_is_over_its_budget) {
+  // A thread that cannot sleep took more than there was; the next rank to run pays, not the machine.
+  std::thread other = sleeper(1, 20 * kMiB);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.ledger.charge(20 * kMiB);
+  rank.scheduler.release_slot(RankState::blocked_receive);
+  rank.scheduler.acquire_slot();
+  EXPECT_LE(segment_.header().resident_bytes, kBudget - kStoreFloor);
+  rank.ledger.give_back(20 * kMiB, 20 * kMiB);
+  end(rank, 1, other);
+}
+
+TEST_F(LedgerTest, charges_memory_from_before_the_rank_attached) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.ledger.adopt(8 * kMiB);
+  EXPECT_EQ(segment_.header().resident_bytes, 8 * kMiB) << "it has been in memory all along";
+  rank.scheduler.acquire_slot();
+  EXPECT_EQ(segment_.header().resident_bytes, 8 * kMiB);
+  EXPECT_EQ(broken_invariant(segment_), "");
+}
+
+TEST_F(LedgerTest, names_what_a_rank_needs_that_can_never_fit) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(kBudget - kStoreFloor);
+  EXPECT_EXIT(rank.allocate(kMiB), testing::ExitedWithCode(1), "needs 31 MiB.*--memory 32M");
+}
+
+TEST_F(LedgerTest, accepts_the_budget_that_it_names) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  for (uint64_t own : {31 * kMiB, 100 * kMiB, 5000 * kMiB, 100000 * kMiB}) {
+    testing::internal::CaptureStderr();
+    const pid_t pid = fork();
+    if (pid == 0) rank.allocate(own);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    ASSERT_EQ(status, 1 << 8);
+    const std::string text = testing::internal::GetCapturedStderr();
+    const auto named = text.find("--memory ", text.find("Remedy"));
+    ASSERT_NE(named, std::string::npos) << text;
+    SegmentConfig enough = config_of(1);
+    enough.budget_bytes = std::stoull(text.substr(named + 9)) * kMiB;
+    Segment larger = Segment::create(enough);
+    SimulatedRank fits(mapped_again(larger), 0);
+    fits.scheduler.acquire_slot();
+    fits.allocate(own);
+    EXPECT_EQ(larger.rank(0).resident_bytes, own);
+  }
+}
+
+TEST_F(LedgerTest, counts_processes_beyond_their_allowance) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  const uint64_t allowance = (24 + 3 * 4) * kMiB;
+  rank.scheduler.acquire_slot();
+  rank.ledger.set_base(allowance);
+  rank.allocate(20 * kMiB);
+  EXPECT_EQ(segment_.header().peak_bytes, 20 * kMiB);
+  rank.ledger.set_base(allowance + 4 * kMiB);
+  EXPECT_EQ(segment_.header().peak_bytes, 24 * kMiB);
+  rank.ledger.set_base(allowance - kMiB);
+  EXPECT_EQ(segment_.header().base_bytes, allowance - kMiB);
+  EXPECT_EQ(segment_.header().peak_bytes, 24 * kMiB);
+}
+
+TEST_F(LedgerTest, counts_envelopes_that_wait_like_processes) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.ledger.set_base((24 + 3 * 4) * kMiB);
+  segment_.header().used_cells = 4 * kMiB / kCellBytes;
+  rank.allocate(20 * kMiB);
+  EXPECT_EQ(segment_.header().peak_bytes, 24 * kMiB);
+}
+
+class StoreChargeTest : public LedgerTest {};
+
+TEST_F(StoreChargeTest, always_has_its_floor) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(kBudget - kStoreFloor);
+  EXPECT_TRUE(rank.ledger.charge_store(kStoreFloor));
+  EXPECT_FALSE(rank.ledger.charge_store(1));
+  rank.ledger.give_back_store(kMiB);
+  EXPECT_TRUE(rank.ledger.charge_store(kMiB));
+  EXPECT_LE(segment_.header().peak_bytes, kBudget);
+}
+
+TEST_F(StoreChargeTest, leaves_room_for_the_largest_rank_in_each_slot) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(20 * kMiB);
+  rank.scheduler.release_slot(RankState::blocked_receive);
+  EXPECT_TRUE(rank.ledger.charge_store(12 * kMiB));
+  EXPECT_FALSE(rank.ledger.charge_store(8192));
+}
+
+TEST_F(StoreChargeTest, gives_free_chunks_back_before_the_budget_is_overdrawn) {
+  // Chunks that became free while a rank waits for room are still charged until somebody trims the store.
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  ASSERT_TRUE(rank.ledger.charge_store(20 * kMiB));
+  static SegmentHeader* header = nullptr;
+  static Ledger* ledger = nullptr;
+  static int calls = 0;
+  header = &segment_.header();
+  ledger = &rank.ledger;
+  RankHooks hooks = rank.self.hooks();
+  hooks.trim_store = [](uint64_t) -> uint64_t {
+    if (++calls == 1) return 0;  // nothing is free yet when the rank begins to wait
+    const uint64_t freed = header->store_bytes;
+    if (freed != 0) ledger->give_back_store(freed);
+    return freed;
+  };
+  rank.self.set_hooks(hooks);
+  rank.allocate(20 * kMiB);
+  EXPECT_EQ(segment_.header().store_bytes, 0u);
+  EXPECT_LE(segment_.header().peak_bytes, kBudget);
+}
+
+class TwoSlotLedgerTest : public LedgerTest {
+ protected:
+  TwoSlotLedgerTest() : LedgerTest(2) {}
+};
+
+TEST_F(TwoSlotLedgerTest, lets_two_ranks_that_each_hold_what_the_other_needs_both_go_on) {
+  for (int repetition = 0; repetition < 20; ++repetition) {
+    ForkedRanks ranks(config_of(2));
+    for (uint32_t i = 0; i < 2; ++i)
+      ranks.start(i, [i](Segment segment) {
+        SimulatedRank rank(std::move(segment), i);
+        rank.scheduler.acquire_slot();
+        for (int part = 0; part < 12; ++part) {
+          rank.allocate(2 * kMiB);
+          usleep(200);
+        }
+        retire_rank(rank.self.segment(), i);
+      });
+    ASSERT_TRUE(ranks.join(20));
+    EXPECT_LE(ranks.segment().header().peak_bytes, kBudget);
+  }
+}
+
+TEST_F(TwoSlotLedgerTest, lets_nobody_pass_a_waiting_rank_without_end) {
+  // Rank 0 needs all but 2 MiB; ranks 1 to 3 take turns in the other slot and need 8 MiB each, so whatever is unloaded
+  // for rank 0 could go to the next of them for ever.
+  struct Progress {
+    std::atomic<uint32_t> is_waiting, has_room;
+    std::atomic<uint64_t> turns_meanwhile;
+  };
+  auto& progress = shared_with_children<Progress>();
+  ForkedRanks ranks(config_of(2));
+  for (uint32_t i = 1; i < 4; ++i)
+    ranks.start(i, [&progress, i](Segment segment) {
+      SimulatedRank rank(std::move(segment), i);
+      rank.unload_time_us = 3000;
+      rank.scheduler.acquire_slot();
+      for (int part = 0; part < 8; ++part) rank.allocate(kMiB);
+      const uint64_t begin = base::now_ns();
+      while (progress.has_room == 0 && base::now_ns() - begin < 5000000000u) {
+        usleep(300);
+        if (progress.is_waiting != 0) ++progress.turns_meanwhile;
+        rank.scheduler.release_slot(RankState::blocked_receive);
+        rank.scheduler.acquire_slot();
+      }
+      retire_rank(rank.self.segment(), i);
+    });
+  ranks.start(0, [&progress](Segment segment) {
+    SimulatedRank rank(std::move(segment), 0);
+    usleep(20000);
+    rank.scheduler.acquire_slot();
+    progress.is_waiting = 1;
+    rank.allocate(kBudget - kStoreFloor - 2 * kMiB);
+    progress.has_room = 1;
+    retire_rank(rank.self.segment(), 0);
+  });
+  EXPECT_TRUE(ranks.join(30));
+  EXPECT_LT(progress.turns_meanwhile, 100u);
+  EXPECT_LE(ranks.segment().header().peak_bytes, kBudget);
+}
+
+}  // namespace
+}  // namespace spillway::node
