@@ -1,17 +1,14 @@
 """Fixtures of the tests of the PageRank programs."""
 
 from pathlib import Path
-from typing import Callable, List, Protocol
+from typing import Callable, List
 
 import pytest
 from graph_oracle import Graph, read_ranks, write_graph
+from ranks_of_graph import RanksOf
 from runner import Finished, Runner
 
 PROGRAM_LIMIT_S = 60
-
-
-class RanksOf(Protocol):
-    def __call__(self, graph: Graph, *options: object, ranks: int = 1) -> List[float]: ...
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Callable, List
 
 import pytest
-from conftest import RanksOf
 from graph_oracle import Graph, difference, long_row_graph, pagerank, printed_top, random_graph, read_ranks, write_graph
+from ranks_of_graph import RanksOf
 from runner import Finished, Runner
 
 L1_LIMIT = 1e-9

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-from conftest import RanksOf
 from graph_oracle import difference, long_row_graph, pagerank, printed_top, random_graph, write_graph
+from ranks_of_graph import RanksOf
 from runner import Runner
 from test_pagerank import GRAPHS, ITERATIONS, L1_LIMIT
 
