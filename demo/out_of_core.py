@@ -50,7 +50,7 @@ def show_out_of_core(build: Build, options: argparse.Namespace, folder: Path) ->
     in_memory = folder / "ranks-in-memory"
     with screen.step("rank it in memory, plain MPI") as step:
         words = [*build.plain(pagerank, RANKS), *work, "--output", str(in_memory), str(graph)]
-        plain = _run_with_bar(words, options.iterations, folder, lambda: "")
+        plain = _run_with_bar(words, options.iterations, lambda: "")
         data = _data_bytes(plain.lines)
         step.result = f"{data / MIB:.0f} MiB of data"
     budget = data // FACTOR // MIB * MIB
@@ -60,7 +60,7 @@ def show_out_of_core(build: Build, options: argparse.Namespace, folder: Path) ->
     words = build.spillway(*what, "--spill-dir", folder, "--summary", "json", "--summary-file", summary)
     words += [pagerank, *work, "--output", str(out_of_core), str(graph)]
     with screen.step(f"rank it within {budget // MIB} MiB, Spillway") as step:
-        paged = _run_paged(words, pagerank, options.iterations, folder, summary)
+        paged = _run_paged(words, pagerank, options.iterations, summary)
         step.result = f"{RANKS} ranks, {SLOTS} at a time"
     difference = l1_difference(in_memory, out_of_core)
     print()
@@ -83,7 +83,7 @@ def _data_bytes(lines: List[str]) -> int:
     return int(next(float(match.group(1)) for match in map(_DATA.match, lines) if match) * MIB)
 
 
-def _run_with_bar(words: List[str], iterations: int, folder: Path, note: Callable[[], str], **options) -> Outcome:
+def _run_with_bar(words: List[str], iterations: int, note: Callable[[], str], **options) -> Outcome:
     screen.transient("  reading the graph ...")
 
     def show(line: str) -> None:
@@ -92,10 +92,10 @@ def _run_with_bar(words: List[str], iterations: int, folder: Path, note: Callabl
             screen.bar(int(match.group(1)), iterations,
                        f"iteration {match.group(1)} of {iterations}, {match.group(2)} s{note()}")
 
-    return run(words, LIMIT_S, on_line=show, error_file=str(folder / "errors"), **options)
+    return run(words, LIMIT_S, on_line=show, **options)
 
 
-def _run_paged(words: List[str], program: str, iterations: int, folder: Path, summary: Path) -> Paged:
+def _run_paged(words: List[str], program: str, iterations: int, summary: Path) -> Paged:
     sampler: Optional[ResidencySampler] = None
 
     def start(process) -> None:
@@ -107,7 +107,7 @@ def _run_paged(words: List[str], program: str, iterations: int, folder: Path, su
         return f", {sampler.now_bytes / MIB:.0f} MiB resident" if sampler else ""
 
     try:
-        outcome = _run_with_bar(words, iterations, folder, resident, on_start=start)
+        outcome = _run_with_bar(words, iterations, resident, on_start=start)
     finally:
         if sampler:
             sampler.__exit__()

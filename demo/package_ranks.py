@@ -36,7 +36,7 @@ def show_package_ranks(build: Build, options: argparse.Namespace, folder: Path) 
     words = build.spillway(*what, "--spill-dir", folder, "--summary", "none")
     words += [build.program("pagerank"), *work, str(csr)]
     with screen.step("rank them under Spillway") as step:
-        lines = run(words, LIMIT_S, error_file=str(folder / "errors")).lines
+        lines = run(words, LIMIT_S).lines
         iterations = sum(line.startswith("iteration ") for line in lines)
         step.result = f"{iterations} iterations, {RANKS} ranks, {SLOTS} at a time"
     print(f"\n{_top_table(graph, _places(lines))}\n")

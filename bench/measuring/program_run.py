@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from typing import Callable, List, NamedTuple, Optional
 
@@ -24,14 +25,13 @@ def run(
     limit_s: float,
     on_start: Optional[Callable[[subprocess.Popen], None]] = None,
     on_line: Optional[Callable[[str], None]] = None,
-    error_file: Optional[str] = None,
 ) -> Outcome:
     """Raises RunFailed. `on_start` gets the process, `on_line` each line of standard output when it comes.
 
-    Standard error goes to `error_file`, or nowhere; its last lines are part of RunFailed's text.
+    Standard error is not shown; its last lines are part of RunFailed's text.
     """
     begin = time.monotonic()
-    with open(error_file or os.devnull, "w+b") as errors:
+    with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
         )

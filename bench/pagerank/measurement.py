@@ -85,7 +85,7 @@ class Measurement:
         self._say(f"{contender.title}: resident memory")
         try:
             forget_file_cache(self._setting.graph)
-            run(contender.command, self._limit_s, on_start=start_sampling, error_file=str(self._folder / "errors"))
+            run(contender.command, self._limit_s, on_start=start_sampling)
         finally:
             if sampler:
                 sampler.__exit__()
@@ -124,16 +124,15 @@ class Measurement:
             self.left_out[contender.name] = str(reason)
 
     def _run(self, contender: Contender) -> Outcome:
-        errors = str(self._folder / "errors")
         if contender.limit_bytes is None or self.unlimited_because:
-            return run(contender.command, self._limit_s, error_file=errors)
+            return run(contender.command, self._limit_s)
         with ControlGroup(contender.limit_bytes, contender.may_swap) as group:
             command = group.words(contender.command)
             try:
                 if not contender.may_swap:
-                    return run(command, self._limit_s, error_file=errors)
+                    return run(command, self._limit_s)
                 with SwapFile(self._folder / "swap", 2 * self._setting.data_bytes + (1 << 30)):
-                    return run(command, self._limit_s, error_file=errors)
+                    return run(command, self._limit_s)
             except RunFailed as failure:
                 if group.kill_count() > 0:
                     raise RunFailed(f"the kernel killed it for want of memory under its limit\n{failure}") from None

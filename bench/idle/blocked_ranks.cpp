@@ -1,0 +1,54 @@
+// blocked-ranks: rank 0 computes for SECONDS while all others wait for a message from it.
+#include <mpi.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+// The others need a moment to go from their last message to waiting.
+constexpr double kSettleSeconds = 0.5;
+
+void compute(double seconds) {
+  volatile double value = 1;
+  for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) {
+    for (int step = 0; step < 100000; ++step) {
+      value = value * 1.0000001;
+    }
+  }
+}
+
+void say(const char* what) {
+  std::puts(what);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  MPI_Init(&argument_count, &arguments);
+  int rank = 0;
+  int ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const double seconds = argument_count > 1 ? std::atof(arguments[1]) : 1;
+  if (rank > 0) {
+    MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else {
+    for (int peer = 1; peer < ranks; ++peer) {
+      MPI_Recv(nullptr, 0, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    compute(kSettleSeconds);
+    say("begin");
+    compute(seconds);
+    say("end");
+    // While the benchmark takes its second reading: so that the others are still waiting.
+    compute(kSettleSeconds);
+    for (int peer = 1; peer < ranks; ++peer) {
+      MPI_Send(nullptr, 0, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
+    }
+  }
+  MPI_Finalize();
+  return 0;
+}
