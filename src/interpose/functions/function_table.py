@@ -30,7 +30,7 @@ TABLE_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_funct
 KINDS = ("ours", "collective", "request", "blocking", "local")
 DELEGATED_KINDS = ("collective", "request", "blocking")
 _TAGS = ("over", "creates", "persistent")
-_OVER_TYPES = ("MPI_Comm", "MPI_Comm *", "MPI_Group", "MPI_Win", "MPI_Win *", "MPI_File", "MPI_File *")
+_OVER_TYPES = ("MPI_Comm", "MPI_Group", "MPI_Win", "MPI_Win *", "MPI_File", "MPI_File *")
 
 
 class TableError(ValueError):

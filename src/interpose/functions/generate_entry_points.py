@@ -49,8 +49,6 @@ def _constructor_arguments(function: Function) -> str:
         type_ = function.type_of(function.over)
         if type_ == "MPI_Comm":
             arguments.append(function.over)
-        elif type_ == "MPI_Comm *":
-            arguments.append(f"{function.over} ? *{function.over} : MPI_COMM_NULL")
         elif type_ == "MPI_Group":
             arguments.append(f"OverGroup{{{function.over}}}")
     return ", ".join(arguments)
