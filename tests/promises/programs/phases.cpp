@@ -3,10 +3,12 @@
 //   phases sweep MIB ROUNDS       every rank reads all its MIB and writes half of it, in each round
 //   phases read MIB ROUNDS        fills its MIB once, then only reads
 //   phases exchange MIB ROUNDS    an all-to-all of MIB per rank in each round
+//   phases usage MIB              rank 0 prints what Spillway says of its memory
 //   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
 //
 // Rank 0 prints a line per round that depends on every byte of every rank, and is the same for the same ranks and arguments.
 #include <mpi.h>
+#include <spillway/spillway.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -61,6 +63,18 @@ void exchange(size_t words, int rounds) {
   }
 }
 
+void usage(size_t words) {
+  const std::vector<uint64_t> data(words, 1);
+  spillway_usage now{};
+  if (spillway_get_usage(&now) != 0) {
+    if (rank == 0) printf("not under Spillway\n");
+  } else if (rank == 0) {
+    printf("managed %llu resident %llu budget %llu slots %u\n", static_cast<unsigned long long>(now.managed_bytes),
+           static_cast<unsigned long long>(now.resident_bytes), static_cast<unsigned long long>(now.budget_bytes), now.slots);
+  }
+  report(0, digest(data));
+}
+
 void idle(double seconds) {
   char token = 0;
   if (rank == 0) {
@@ -87,6 +101,8 @@ int main(int argc, char** argv) {
     sweep(words, rounds, false);
   } else if (argc > 2 && strcmp(argv[1], "exchange") == 0) {
     exchange(words, rounds);
+  } else if (argc > 2 && strcmp(argv[1], "usage") == 0) {
+    usage(words);
   } else if (argc > 2 && strcmp(argv[1], "idle") == 0) {
     idle(atof(argv[2]));
   } else {
