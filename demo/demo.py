@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Spillway at work: PageRank of this machine's package index, then of a graph four times larger than its memory budget."""
+"""Spillway at work: PageRank of this machine's package index, then of a graph four times larger than the budget."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(SOURCE / "demo"), str(SOURCE / "bench")]  # bench: what finds programs and samples memory
+sys.path.insert(0, str(SOURCE / "bench"))  # what finds programs and samples memory
 
 import screen
 from measuring.build import Build
@@ -24,8 +24,12 @@ def parse() -> argparse.Namespace:
     add("--scale", type=int, default=22, help="logarithm of the graph's vertices (default: 22, some 560 MiB of data)")
     add("--iterations", type=int, default=10, help="of PageRank on that graph (default: 10)")
     add("--index", type=Path, metavar="FILE", help="package index to read (default: this machine's)")
-    add("--folder", type=Path, help="where graphs and spill files go (default: the first suitable of "
-        "$SPILLWAY_SPILL_DIR, $TMPDIR, /var/tmp and the current folder); nothing is left there")
+    add(
+        "--folder",
+        type=Path,
+        help="where graphs and spill files go (default: the first suitable of "
+        "$SPILLWAY_SPILL_DIR, $TMPDIR, /var/tmp and the current folder); nothing is left there",
+    )
     return parser.parse_args()
 
 

@@ -89,8 +89,11 @@ def _run_with_bar(words: List[str], iterations: int, note: Callable[[], str], **
     def show(line: str) -> None:
         match = _ITERATION.match(line)
         if match:
-            screen.bar(int(match.group(1)), iterations,
-                       f"iteration {match.group(1)} of {iterations}, {match.group(2)} s{note()}")
+            screen.bar(
+                int(match.group(1)),
+                iterations,
+                f"iteration {match.group(1)} of {iterations}, {match.group(2)} s{note()}",
+            )
 
     return run(words, LIMIT_S, on_line=show, **options)
 
@@ -123,12 +126,14 @@ def _show_facts(data: int, budget: int, paged: Paged) -> None:
     screen.fact("budget", _mib(budget), f"the data are {data / budget:.2f} times as large")
     screen.fact("resident", _mib(peak), f"at peak, as Spillway counts: {peak / budget:.0%} of the budget")
     verdict = "within" if sampler.peak_bytes <= allowed else "ABOVE"
-    screen.fact("measured", _mib(sampler.peak_bytes),
-                f"at most: Pss of all ranks, {sampler.sample_count} samples,")
+    screen.fact("measured", _mib(sampler.peak_bytes), f"at most: Pss of all ranks, {sampler.sample_count} samples,")
     screen.fact("", "", f"{verdict} {_mib(allowed)}: budget + 32 MiB + 4 MiB per rank")
     moved = (totals["loaded_bytes"], totals["unloaded_bytes"], totals["spilled_bytes"])
-    screen.fact("disk", _mib(sum(moved)),
-                "loaded {:.0f}, unloaded {:.0f}, messages spilled {:.0f}".format(*(each / MIB for each in moved)))
+    screen.fact(
+        "disk",
+        _mib(sum(moved)),
+        "loaded {:.0f}, unloaded {:.0f}, messages spilled {:.0f}".format(*(each / MIB for each in moved)),
+    )
 
 
 def _mib(count: float) -> str:

@@ -1,4 +1,4 @@
-"""What the demonstration shows: steps that end in a line each, a bar that moves, tables. Plain lines without a terminal."""
+"""What the demonstration shows: steps that end in a line each, a bar that moves; plain lines without a terminal."""
 
 import sys
 import time

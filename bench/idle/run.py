@@ -42,7 +42,8 @@ def _use(first: Reading, second: Reading, program: str, ranks: int) -> Use:
     elapsed = second.at_ns - first.at_ns
     percent = {
         pid: 100 * (used - first.times_ns[pid]) / elapsed
-        for pid, used in second.times_ns.items() if pid in first.times_ns
+        for pid, used in second.times_ns.items()
+        if pid in first.times_ns
     }
     own = sorted((value for pid, value in percent.items() if executable(pid) == program), reverse=True)
     if len(own) != ranks:
@@ -77,7 +78,9 @@ def parse() -> argparse.Namespace:
     add_build_options(parser)
     parser.add_argument("--ranks", type=int, default=64, help="MPI ranks (default: 64)")
     parser.add_argument("--seconds", type=float, default=5, help="how long rank 0 computes (default: 5)")
-    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="time limit of each run (default: 120)")
+    parser.add_argument(
+        "--limit", type=float, default=120, metavar="SECONDS", help="time limit of each run (default: 120)"
+    )
     return parser.parse_args()
 
 

@@ -26,7 +26,9 @@ class Build:
         self.folder = folder.resolve()
         self._libraries = self.folder / "lib" / "spillway"
         if not (self.folder / "bin" / "spillway").exists():
-            raise SystemExit(f"{self.folder} is not a build of Spillway\n  Remedy: ./dev build, or name one with --build")
+            raise SystemExit(
+                f"{self.folder} is not a build of Spillway\n  Remedy: ./dev build, or name one with --build"
+            )
         sys.path.insert(0, str(self._libraries / "python"))
 
     def program(self, name: str) -> str:

@@ -1,7 +1,7 @@
 """A limit on the memory of a program and all its descendants, file cache included: a control group of its own.
 
-Works for versions 1 and 2 of the kernel's control groups, where the user may make groups (root, as a rule). The new group
-lies below the one that this process is in, or as near to it as the kernel allows, so limits above stay in force.
+Works for versions 1 and 2 of the kernel's control groups, where the user may make groups (root, as a rule). The new
+group lies below the one that this process is in, or as near to it as the kernel allows, so limits above stay in force.
 """
 
 import os

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Dict, Union
 
-# More than this many processes wanting a processor before we start: others are at work, and times are not to be trusted.
+# More than this many processes wanting a processor before we start: others are at work, and times mean little.
 BUSY_LOAD = 1.5
 
 

@@ -42,7 +42,8 @@ def scratch_folder(needed_bytes: int, chosen: Optional[Path] = None) -> Iterator
     suitable = [folder for folder, objection in objections if not objection]
     if not suitable:
         raise SystemExit(
-            "nowhere to put large files:\n" + "".join(f"    {objection}\n" for _, objection in objections)
+            "nowhere to put large files:\n"
+            + "".join(f"    {objection}\n" for _, objection in objections)
             + "  Remedy: free space there, or name a folder on a local disk with --folder"
         )
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -63,8 +63,12 @@ def contenders(build: Build, setting: Setting, spill_folder: Path) -> List[Conte
 
     ranks, cores, roomy = setting.ranks, setting.cores, setting.roomy_bytes
     return [
-        Contender("spillway", f"Spillway, {ranks} ranks, {setting.slots} at a time",
-                  spillway(ranks, setting.slots, setting.budget_bytes), limit),
+        Contender(
+            "spillway",
+            f"Spillway, {ranks} ranks, {setting.slots} at a time",
+            spillway(ranks, setting.slots, setting.budget_bytes),
+            limit,
+        ),
         Contender("swap", f"plain MPI, {ranks} ranks, OS swap", plain(ranks), limit, may_swap=True),
         Contender("serial", "out of core by hand, 1 process", [build.program("pagerank-serial"), *work], limit),
         Contender("spillway-in-core", f"Spillway in core, {ranks} ranks", spillway(ranks, ranks, roomy)),
@@ -87,7 +91,9 @@ class Target(NamedTuple):
 
 TARGETS = (
     Target("in core: Spillway / plain MPI, same ranks", "spillway-in-core", "plain-in-core", "wall_s", 1.05),
-    Target("in core: Spillway / plain MPI, ranks = cores", "spillway-in-core-cores", "plain-in-core-cores", "wall_s", 1.05),
+    Target(
+        "in core: Spillway / plain MPI, ranks = cores", "spillway-in-core-cores", "plain-in-core-cores", "wall_s", 1.05
+    ),
     Target("out of core: Spillway / by hand", "spillway", "serial", "iteration_s", 2.0),
     Target("out of core: plain MPI on swap / Spillway", "swap", "spillway", "iteration_s", 1.5, is_least=True),
 )

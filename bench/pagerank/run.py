@@ -65,8 +65,16 @@ def prepare(build: Build, options: argparse.Namespace, folder: Path) -> Setting:
     pagerank = build.mpi_program("tests", "pagerank", flavour)
     lines = run([*build.plain(pagerank, options.ranks), "--iterations", "0", str(graph)], options.limit).lines
     cores = len(os.sched_getaffinity(0))
-    return Setting(graph.resolve(), options.iterations, options.ranks, options.slots, cores, options.factor,
-                   data_bytes(lines), flavour)
+    return Setting(
+        graph.resolve(),
+        options.iterations,
+        options.ranks,
+        options.slots,
+        cores,
+        options.factor,
+        data_bytes(lines),
+        flavour,
+    )
 
 
 def chosen(options: argparse.Namespace, everyone: List[Contender]) -> List[Contender]:

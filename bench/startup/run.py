@@ -44,7 +44,9 @@ def parse() -> argparse.Namespace:
     add_build_options(parser)
     parser.add_argument("--ranks", type=int, default=64, help="MPI ranks (default: 64)")
     parser.add_argument("--repeats", type=int, default=9, help="runs of each, interleaved (default: 9)")
-    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="time limit of each run (default: 120)")
+    parser.add_argument(
+        "--limit", type=float, default=120, metavar="SECONDS", help="time limit of each run (default: 120)"
+    )
     return parser.parse_args()
 
 

@@ -21,7 +21,9 @@ def demo_words(build_dir: Path, spill_dir: Path) -> List[object]:
     return [sys.executable, SOURCE / "demo" / "demo.py", "--build", build_dir, "--folder", spill_dir, "--scale", SCALE]
 
 
-def test_ranks_packages_and_agrees_out_of_core(run: Runner, demo_words: List[object], nothing_left_behind: None) -> None:
+def test_ranks_packages_and_agrees_out_of_core(
+    run: Runner, demo_words: List[object], nothing_left_behind: None
+) -> None:
     index = Path(__file__).with_name("packages.txt")
     shown = run(*demo_words, "--iterations", 3, "--index", index, timeout_s=120).stdout
     lines = {line.split("  ")[1].strip(): line for line in shown.splitlines() if line.startswith("  ")}

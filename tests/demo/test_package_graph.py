@@ -69,7 +69,9 @@ def test_counts_edges_and_dependents(graph: PackageGraph) -> None:
 
 def test_joins_continued_lines_and_skips_text(needs: Dict[str, Set[str]]) -> None:
     assert "this" not in needs
-    records = list(paragraphs(["Package: a\n", "Depends: b,\n", " c\n", "Tag: x,\n", " y\n", "\n", "\n", "Package: b\n"]))
+    records = list(
+        paragraphs(["Package: a\n", "Depends: b,\n", " c\n", "Tag: x,\n", " y\n", "\n", "\n", "Package: b\n"])
+    )
     assert records == [{"Package": "a", "Depends": "b, c"}, {"Package": "b"}]
 
 

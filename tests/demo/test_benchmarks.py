@@ -1,0 +1,124 @@
+"""Each benchmark in a tiny configuration: that it runs, and what it writes. Its figures mean nothing here."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Dict, List
+
+import pytest
+from measuring.control_group import Hierarchy, NoControlGroups, find_hierarchy
+from measuring.residency import allowed_bytes, job_limit_bytes
+from measuring.spread import Spread
+from runner import Runner
+
+SOURCE = Path(__file__).resolve().parent.parent.parent
+MIB = 1 << 20
+
+
+def measured(run: Runner, build_dir: Path, tmp_path: Path, name: str, *options: object) -> Dict:
+    path = tmp_path / "figures.json"
+    script = SOURCE / "bench" / name / "run.py"
+    finished = run(sys.executable, script, "--build", build_dir, "--json", path, *options, timeout_s=120)
+    assert "Linux" in finished.stdout
+    content = json.loads(path.read_text())
+    assert content["machine"]["cores"] == len(os.sched_getaffinity(0))
+    assert "Spillway" in content["versions"]
+    return content
+
+
+def assert_is_spread(figures: Dict, repeats: int) -> None:
+    assert len(figures["all"]) == repeats
+    assert 0 < figures["least"] <= figures["median"] <= figures["most"]
+
+
+def test_pagerank(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
+) -> None:
+    swaps_before = Path("/proc/swaps").read_text()
+    small = ["--scale", 20, "--repeats", 1, "--iterations", 2, "--mpi", flavour, "--folder", spill_dir]
+    content = measured(run, build_dir, tmp_path, "pagerank", *small)
+    contenders = {row["name"]: row for row in content["contenders"]}
+    for name in (
+        "spillway",
+        "serial",
+        "spillway-in-core",
+        "plain-in-core",
+        "spillway-in-core-cores",
+        "plain-in-core-cores",
+    ):
+        assert_is_spread(contenders[name]["iteration_s"], 1)
+        assert_is_spread(contenders[name]["wall_s"], 1)
+    # Swapping needs rights that not everybody has; without them the reason stands there instead.
+    assert ("wall_s" in contenders["swap"]) != ("swap" in content["left_out"])
+    setting = content["setting"]
+    assert setting["data_bytes"] >= 4 * setting["budget_bytes"]
+    assert setting["limit_bytes"] == job_limit_bytes(setting["budget_bytes"], setting["ranks"])
+    assert {ratio["above"] for ratio in content["ratios"]} >= {"spillway", "spillway-in-core", "spillway-in-core-cores"}
+    assert content["residency"]["sample_count"] > 0
+    assert Path("/proc/swaps").read_text() == swaps_before
+
+
+def test_startup(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:
+    content = measured(run, build_dir, tmp_path, "startup", "--ranks", 4, "--repeats", 3, "--mpi", flavour)
+    assert_is_spread(content["start_s"]["plain"], 3)
+    assert_is_spread(content["start_s"]["spillway"], 3)
+    assert content["ratio"] > 0
+
+
+def test_idle(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:
+    content = measured(run, build_dir, tmp_path, "idle", "--ranks", 4, "--seconds", 1, "--mpi", flavour)
+    percent = content["percent"]
+    assert percent["spillway"]["computing_rank"] > percent["spillway"]["blocked_ranks"] >= 0
+    assert percent["plain"]["computing_rank"] > 0
+
+
+def machine_with(root: Path, files: Dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def test_groups_of_version_1_are_made_below_our_own(tmp_path: Path) -> None:
+    root = machine_with(
+        tmp_path,
+        {
+            "proc/self/cgroup": "4:memory:/job/7\n1:cpu:/\n0::/\n",
+            "proc/mounts": "cgroup /sys/cpu cgroup rw,cpu 0 0\ncgroup /sys/memory cgroup rw,memory 0 0\n",
+            "sys/memory/job/7/tasks": "",
+        },
+    )
+    assert find_hierarchy(root) == Hierarchy(1, root / "sys/memory/job/7")
+
+
+@pytest.mark.parametrize(
+    ("handed_down_at", "parent"), [("", "sys"), ("user", "sys/user"), ("user/session", "sys/user/session")]
+)
+def test_groups_of_version_2_are_made_where_memory_is_handed_down(
+    tmp_path: Path, handed_down_at: str, parent: str
+) -> None:
+    files = {"proc/self/cgroup": "0::/user/session\n", "proc/mounts": "none /sys cgroup2 rw 0 0\n"}
+    for group in ("", "user", "user/session"):
+        text = "cpu memory\n" if group == handed_down_at else "cpu\n"
+        files[str(Path("sys") / group / "cgroup.subtree_control")] = text
+    root = machine_with(tmp_path, files)
+    assert find_hierarchy(root) == Hierarchy(2, root / parent)
+
+
+@pytest.mark.parametrize("mounts", ["", "none /sys cgroup2 rw 0 0\n", "cgroup /sys/cpu cgroup rw,cpu 0 0\n"])
+def test_says_when_memory_cannot_be_limited(tmp_path: Path, mounts: str) -> None:
+    root = machine_with(tmp_path, {"proc/self/cgroup": "0::/user\n", "proc/mounts": mounts, "sys/user/tasks": ""})
+    with pytest.raises(NoControlGroups):
+        find_hierarchy(root)
+
+
+def test_allowance_is_the_stated_one() -> None:
+    assert allowed_bytes(140 * MIB, 16) == (140 + 32 + 4 * 16) * MIB
+
+
+def test_spread_shows_median_least_and_most() -> None:
+    values: List[float] = [3.0, 1.0, 2.0]
+    assert Spread(values).text(1) == "2.0 (1.0-3.0)"
+    assert Spread([1.25]).text(2) == "1.25"
