@@ -6,11 +6,11 @@ import sys
 import time
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SOURCE / "bench"))  # what finds programs and samples memory
+# There is what finds programs and samples memory.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 
 import screen
-from measuring.build import Build
+from measuring.build import SOURCE, Build
 from measuring.program_run import RunFailed
 from measuring.scratch import scratch_folder
 from out_of_core import needed_bytes, show_out_of_core
