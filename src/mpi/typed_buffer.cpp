@@ -1,12 +1,12 @@
 #include "mpi/typed_buffer.h"
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
 
 #include "mpi/communicator.h"
+#include "mpi/packing.h"
 
 namespace spillway::mpi {
 namespace {
@@ -28,64 +28,6 @@ void for_pieces(MPI_Count count, MPI_Datatype type, Call call) {
 std::byte* element_address(const TypedBuffer& buffer, MPI_Count index) {
   return static_cast<std::byte*>(buffer.address) + extent_of(buffer.type) * index;
 }
-
-#if MPI_VERSION >= 4
-void pack_elements(const TypedBuffer& buffer, MPI_Count index, int count, std::byte* out, uint64_t bytes) {
-  MPI_Count position = 0;
-  PMPI_Pack_c(element_address(buffer, index), count, buffer.type, out, static_cast<MPI_Count>(bytes), &position,
-              MPI_COMM_SELF);
-}
-
-void unpack_elements(const std::byte* in, uint64_t bytes, const TypedBuffer& buffer, MPI_Count index, int count) {
-  MPI_Count position = 0;
-  PMPI_Unpack_c(in, static_cast<MPI_Count>(bytes), &position, element_address(buffer, index), count, buffer.type,
-                MPI_COMM_SELF);
-}
-#else
-// A single element of more than 2 GiB: the library cannot pack it, but it can send it to itself. Bytes are counted in
-// pairs of types, whole mebibytes and a rest, since they are more than an int holds.
-class ByteType {
- public:
-  explicit ByteType(uint64_t bytes) {
-    constexpr uint64_t kUnit = 1 << 20;
-    MPI_Datatype unit = MPI_DATATYPE_NULL, units = MPI_DATATYPE_NULL;
-    PMPI_Type_contiguous(static_cast<int>(kUnit), MPI_BYTE, &unit);
-    PMPI_Type_contiguous(static_cast<int>(bytes / kUnit), unit, &units);
-    int lengths[2] = {1, static_cast<int>(bytes % kUnit)};
-    MPI_Aint offsets[2] = {0, static_cast<MPI_Aint>(bytes - bytes % kUnit)};
-    MPI_Datatype types[2] = {units, MPI_BYTE};
-    PMPI_Type_create_struct(2, lengths, offsets, types, &type_);
-    PMPI_Type_commit(&type_);
-    PMPI_Type_free(&unit);
-    PMPI_Type_free(&units);
-  }
-  ByteType(const ByteType&) = delete;
-  ByteType& operator=(const ByteType&) = delete;
-  ~ByteType() { PMPI_Type_free(&type_); }
-  MPI_Datatype type() const { return type_; }
-
- private:
-  MPI_Datatype type_ = MPI_DATATYPE_NULL;
-};
-
-void send_to_self(void* from, MPI_Datatype from_type, void* to, MPI_Datatype to_type) {
-  PMPI_Sendrecv(from, 1, from_type, 0, 0, to, 1, to_type, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-}
-
-void pack_elements(const TypedBuffer& buffer, MPI_Count index, int count, std::byte* out, uint64_t bytes) {
-  if (bytes > INT_MAX) return send_to_self(element_address(buffer, index), buffer.type, out, ByteType(bytes).type());
-  int position = 0;
-  PMPI_Pack(element_address(buffer, index), count, buffer.type, out, static_cast<int>(bytes), &position, MPI_COMM_SELF);
-}
-
-void unpack_elements(const std::byte* in, uint64_t bytes, const TypedBuffer& buffer, MPI_Count index, int count) {
-  auto* from = const_cast<std::byte*>(in);
-  if (bytes > INT_MAX) return send_to_self(from, ByteType(bytes).type(), element_address(buffer, index), buffer.type);
-  int position = 0;
-  PMPI_Unpack(from, static_cast<int>(bytes), &position, element_address(buffer, index), count, buffer.type,
-              MPI_COMM_SELF);
-}
-#endif
 
 }  // namespace
 
@@ -131,7 +73,7 @@ PackedView::PackedView(const TypedBuffer& buffer) : bytes_(packed_bytes(buffer))
   data_ = copy_.get();
   const uint64_t size = packed_bytes_of_one(buffer.type);
   for_pieces(buffer.count, buffer.type, [&](MPI_Count done, int count) {
-    pack_elements(buffer, done, count, copy_.get() + size * static_cast<uint64_t>(done),
+    pack_elements(element_address(buffer, done), count, buffer.type, copy_.get() + size * static_cast<uint64_t>(done),
                   size * static_cast<uint64_t>(count));
   });
 }
@@ -142,15 +84,17 @@ void unpack(const void* packed, uint64_t bytes, const TypedBuffer& buffer) {
   const auto* in = static_cast<const std::byte*>(packed);
   const auto whole = static_cast<MPI_Count>(bytes / size);
   for_pieces(whole, buffer.type, [&](MPI_Count done, int count) {
-    unpack_elements(in + size * static_cast<uint64_t>(done), size * static_cast<uint64_t>(count), buffer, done, count);
+    unpack_elements(in + size * static_cast<uint64_t>(done), size * static_cast<uint64_t>(count),
+                    element_address(buffer, done), count, buffer.type);
   });
   const uint64_t rest = bytes % size;
   if (rest == 0) return;
   // The last element arrives in part: the other part stays what the user has there.
   std::vector<std::byte> element(size);
-  pack_elements(buffer, whole, 1, element.data(), size);
+  void* last = element_address(buffer, whole);
+  pack_elements(last, 1, buffer.type, element.data(), size);
   memcpy(element.data(), in + size * static_cast<uint64_t>(whole), rest);
-  unpack_elements(element.data(), size, buffer, whole, 1);
+  unpack_elements(element.data(), size, last, 1, buffer.type);
 }
 
 TypedTemporary::TypedTemporary(MPI_Count count, MPI_Datatype type) : buffer_{nullptr, count, type} {
