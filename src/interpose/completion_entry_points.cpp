@@ -2,6 +2,7 @@
 #include "interpose/entry.h"
 #include "mpi/completion.h"
 #include "mpi/point_to_point.h"
+#include "mpi/request_status.h"
 
 using namespace spillway::interpose;
 namespace mpi = spillway::mpi;
@@ -50,6 +51,26 @@ SPILLWAY_ENTRY int MPI_Request_get_status(MPI_Request request, int* flag, MPI_St
   return dispatch([&](Runtime& runtime) { return mpi::look_at(runtime, request, flag, status); },
                   [&] { return PMPI_Request_get_status(request, flag, status); });
 }
+
+#if SPILLWAY_HAS_MPI_4_1
+SPILLWAY_ENTRY int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+  return dispatch([&](Runtime& runtime) { return mpi::look_at_all(runtime, count, requests, flag, statuses); },
+                  [&] { return PMPI_Request_get_status_all(count, requests, flag, statuses); });
+}
+
+SPILLWAY_ENTRY int MPI_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
+                                              MPI_Status* status) {
+  return dispatch([&](Runtime& runtime) { return mpi::look_at_any(runtime, count, requests, index, flag, status); },
+                  [&] { return PMPI_Request_get_status_any(count, requests, index, flag, status); });
+}
+
+SPILLWAY_ENTRY int MPI_Request_get_status_some(int count, const MPI_Request requests[], int* done_count, int indices[],
+                                               MPI_Status statuses[]) {
+  return dispatch(
+      [&](Runtime& runtime) { return mpi::look_at_some(runtime, count, requests, done_count, indices, statuses); },
+      [&] { return PMPI_Request_get_status_some(count, requests, done_count, indices, statuses); });
+}
+#endif
 
 SPILLWAY_ENTRY int MPI_Request_free(MPI_Request* request) {
   return dispatch([&](Runtime& runtime) { return mpi::free_request(runtime, request); }, [&] { return PMPI_Request_free(request); });

@@ -15,6 +15,13 @@
 
 #define SPILLWAY_ENTRY extern "C" __attribute__((visibility("default")))
 
+// Functions that are new in MPI 4.1.
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+#define SPILLWAY_HAS_MPI_4_1 1
+#else
+#define SPILLWAY_HAS_MPI_4_1 0
+#endif
+
 // Entry points with counts exist twice since MPI 4.0: MPI_X with int, MPI_X_c with MPI_Count. `DEFINE` is a macro of (suffix, Count, Displacement).
 #if MPI_VERSION >= 4
 #define SPILLWAY_DEFINE_BOTH(DEFINE) \

@@ -14,11 +14,6 @@ namespace {
 constexpr uint64_t kLeastPauseNs = 20000;
 constexpr uint64_t kLongestPauseNs = 1000000;
 
-void keep_promises(Runtime& runtime, LibraryRequest& request) {
-  for (PromisedCommunicator& promised : request.promised) keep_promise(runtime, promised);
-  request.promised.clear();
-}
-
 // An operation of the library has ended; `is_gone` if its handle is no longer valid.
 void note_library_end(Runtime& runtime, uint64_t key, bool is_gone) {
   auto& library = runtime.requests.library();
@@ -29,7 +24,7 @@ void note_library_end(Runtime& runtime, uint64_t key, bool is_gone) {
     --request.active_count;
     runtime.unpin();
   }
-  keep_promises(runtime, request);
+  keep_promises(runtime, request.promised);
   if (is_gone && !request.is_active()) library.erase(known);
 }
 
@@ -50,10 +45,7 @@ class RequestArray {
 
   // Null requests and inactive persistent ones: nothing to wait for.
   bool is_idle(size_t i) const {
-    if (requests_[i] == MPI_REQUEST_NULL) return true;
-    if (ours_[i] != nullptr) return !ours_[i]->is_active;
-    const auto known = runtime_.requests.library().find(handle_value(requests_[i]));
-    return known != runtime_.requests.library().end() && known->second.is_persistent && !known->second.is_active();
+    return ours_[i] != nullptr ? !ours_[i]->is_active : !runtime_.requests.is_active(requests_[i]);
   }
 
   bool ours_can_complete(size_t i) const { return ours_[i] != nullptr && can_complete(runtime_, *ours_[i]); }
@@ -317,30 +309,6 @@ int test_some(Runtime& runtime, int count, MPI_Request* requests, int* done_coun
   *done_count = end_some(array, indices, statuses, result);
   if (*done_count == 0) runtime.after_failed_test();
   return result;
-}
-
-int look_at(Runtime& runtime, MPI_Request handle, int* flag, MPI_Status* status) {
-  runtime.take_news();
-  Request* request = handle == MPI_REQUEST_NULL ? nullptr : runtime.requests.find(handle);
-  if (handle != MPI_REQUEST_NULL && request == nullptr) {
-    const int code = PMPI_Request_get_status(handle, flag, status);
-    const auto known = runtime.requests.library().find(handle_value(handle));
-    if (*flag == 0)
-      runtime.after_failed_test();
-    else if (known != runtime.requests.library().end())
-      keep_promises(runtime, known->second);
-    return code;
-  }
-  *flag = request == nullptr || can_complete(runtime, *request) ? 1 : 0;
-  if (*flag == 0) {
-    runtime.after_failed_test();
-  } else if (request == nullptr || !request->is_active) {
-    set_status(status, Outcome{});
-  } else {
-    complete(runtime, *request);
-    set_status(status, request->outcome);
-  }
-  return MPI_SUCCESS;
 }
 
 int free_request(Runtime& runtime, MPI_Request* handle) {

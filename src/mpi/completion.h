@@ -20,9 +20,6 @@ int test_all(Runtime& runtime, int count, MPI_Request* requests, int* flag, MPI_
 int test_any(Runtime& runtime, int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status);
 int test_some(Runtime& runtime, int count, MPI_Request* requests, int* done_count, int* indices, MPI_Status* statuses);
 
-// Looks without ending anything (MPI_Request_get_status).
-int look_at(Runtime& runtime, MPI_Request request, int* flag, MPI_Status* status);
-
 int free_request(Runtime& runtime, MPI_Request* request);
 int start_persistent(Runtime& runtime, MPI_Request* request);
 

@@ -40,4 +40,9 @@ void keep_promise(Runtime& runtime, PromisedCommunicator& promised) {
   promised.handle = nullptr;
 }
 
+void keep_promises(Runtime& runtime, std::vector<PromisedCommunicator>& promised) {
+  for (PromisedCommunicator& each : promised) keep_promise(runtime, each);
+  promised.clear();
+}
+
 }  // namespace spillway::mpi

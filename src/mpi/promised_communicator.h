@@ -7,6 +7,8 @@
 
 #include <mpi.h>
 
+#include <vector>
+
 #include "mpi/communicator.h"
 
 namespace spillway::mpi {
@@ -24,5 +26,7 @@ PromisedCommunicator promise_communicator(Runtime& runtime, MPI_Comm* handle, co
 
 // When the request has completed: enters it into the runtime's table. Waits at most for a message that is on its way.
 void keep_promise(Runtime& runtime, PromisedCommunicator& promised);
+// All of them; none is left.
+void keep_promises(Runtime& runtime, std::vector<PromisedCommunicator>& promised);
 
 }  // namespace spillway::mpi

@@ -39,6 +39,13 @@ Request* RequestTable::find(MPI_Request handle) {
   return found == live_.end() ? nullptr : found->second.get();
 }
 
+bool RequestTable::is_active(MPI_Request handle) {
+  if (handle == MPI_REQUEST_NULL) return false;
+  if (const Request* ours = find(handle); ours != nullptr) return ours->is_active;
+  const auto known = library_.find(handle_value(handle));
+  return known == library_.end() || !known->second.is_persistent || known->second.is_active();
+}
+
 void RequestTable::remove(Request& request) {
   idle_handles_.push_back(request.handle);
   live_.erase(handle_value(request.handle));

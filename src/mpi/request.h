@@ -66,6 +66,10 @@ class RequestTable {
   // nullptr for a handle of the MPI library, and for MPI_REQUEST_NULL.
   Request* find(MPI_Request handle);
 
+  // False for MPI_REQUEST_NULL and for persistent requests that are not started, of ours and of the library's: there is
+  // nothing to wait for.
+  bool is_active(MPI_Request handle);
+
   // The request's life ends; its handle is kept for the next one.
   void remove(Request& request);
 
