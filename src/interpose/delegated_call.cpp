@@ -70,7 +70,7 @@ void gather_asleep(Runtime& runtime, uint64_t context, const std::vector<uint32_
 LibraryCall::LibraryCall() : runtime_(UnmanagedScope::is_inside() ? nullptr : mpi::active_runtime()) {}
 
 void LibraryCall::leave_slot(node::RankState state) {
-  runtime_->measure_base();
+  runtime_->prepare_to_sleep();
   runtime_->scheduler.release_slot(state);
   left_slot_ = true;
 }

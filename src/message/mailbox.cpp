@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/error.h"
+
 namespace spillway::message {
 namespace {
 constexpr uint64_t kFlowControlPauseNs = 100000;
@@ -44,6 +46,7 @@ void Mailbox::push(uint32_t to, const Cell& cell) {
   }
   Cell& copy = cell_at(index);
   const size_t inlined = cell.payload.place == Place::none ? cell.bytes : 0;
+  SPILLWAY_CHECK(inlined <= node::kInlineBytes);
   memcpy(reinterpret_cast<std::byte*>(&copy) + sizeof copy.next, reinterpret_cast<const std::byte*>(&cell) + sizeof copy.next,
          offsetof(Cell, inlined) - sizeof copy.next + inlined);
   node::RankRecord& receiver = self_.peer(to);

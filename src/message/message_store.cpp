@@ -38,6 +38,7 @@ char* MessageStore::bounce_buffer() {
     if (buffer == MAP_FAILED) base::fatal("cannot map a buffer of 1 MiB for messages on storage");
     bounce_ = static_cast<char*>(buffer);
   }
+  bounce_is_resident_ = true;
   return bounce_;
 }
 
@@ -116,6 +117,11 @@ void MessageStore::copy_out(const Payload& payload, void* out, uint64_t bytes) {
 void MessageStore::release(const Payload& payload) {
   if (payload.place == Place::memory) memory_.release(payload.first_chunk);
   if (payload.place == Place::storage) spill_.release(payload.first_chunk);
+}
+
+void MessageStore::release_buffer() {
+  if (bounce_is_resident_) madvise(bounce_, kBounceBytes, MADV_DONTNEED);
+  bounce_is_resident_ = false;
 }
 
 uint64_t MessageStore::trim() {

@@ -38,6 +38,9 @@ class MessageStore {
   // Gives memory of free chunks back to the system. Returns its bytes.
   uint64_t trim();
 
+  // Gives the memory of the buffer for direct I/O back until it is needed again: a megabyte per rank adds up.
+  void release_buffer();
+
  private:
   bool put_in_memory(const void* data, Payload& payload, uint32_t readers);
   void put_in_storage(const void* data, Payload& payload, uint32_t readers);
@@ -55,6 +58,7 @@ class MessageStore {
   ChunkPool spill_;
   storage::SpillFile file_;
   char* bounce_ = nullptr;
+  bool bounce_is_resident_ = false;
 };
 
 }  // namespace spillway::message

@@ -106,6 +106,11 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
   ledger.set_base(base_at_start_);
 }
 
+void Runtime::prepare_to_sleep() {
+  store.release_buffer();
+  measure_base();
+}
+
 // Small allocations come and go with the program; the heap's growth is looked at now and then, when the rank is about
 // to sleep anyway.
 void Runtime::measure_base() {

@@ -52,6 +52,7 @@ class Runtime {
     take_news();
     if (met()) return;
     describe(self.record().waits_for, sizeof self.record().waits_for);
+    prepare_to_sleep();
     scheduler.block_until(state, met, needed);
   }
 
@@ -80,8 +81,9 @@ class Runtime {
   // Tells the agent why this rank ends the job.
   bool report_fatal(const char* message, int exit_status = 1) { return attachment_.report_fatal(message, exit_status); }
 
-  // Brings the ledger's figure of what the rank has besides storage-backed memory up to date.
-  void measure_base();
+  // Gives back what only a running rank needs, and brings the ledger's figure of what the rank has besides
+  // storage-backed memory up to date.
+  void prepare_to_sleep();
 
  private:
   // That a synchronous send of `sender` has been matched: said, or still to be said.
@@ -90,6 +92,7 @@ class Runtime {
     uint32_t token;
   };
 
+  void measure_base();
   void accept(const message::Cell& cell);
   void send_acknowledgements();
 

@@ -26,9 +26,10 @@ uint64_t Ledger::store_floor_bytes() const {
   return std::clamp(budget / 16, std::min<uint64_t>(2 * kMiB, budget / 8), 256 * kMiB);
 }
 
-// `--memory` is about the program's data: of the rest, 24 MiB per node and 3 MiB per rank are free.
+// `--memory` is about the program's data: of the rest, 16 MiB per node and 3 MiB per rank are free: half and three
+// quarters of the slack that is promised over the budget; what is left is for what nobody counts.
 uint64_t Ledger::base_excess_bytes() const {
-  const uint64_t slack = (24 + 3ull * self_.rank_count()) * kMiB;
+  const uint64_t slack = (16 + 3ull * self_.rank_count()) * kMiB;
   const SegmentHeader& header = self_.header();
   const uint64_t cells = std::min<uint64_t>(header.used_cells, header.cell_count);  // once used, their memory stays
   const uint64_t base = header.base_bytes + cells * kCellBytes;
