@@ -14,11 +14,12 @@ namespace {
 
 constexpr uint64_t kGranuleBytes = 64 << 10;
 constexpr uint64_t kHugePageBytes = 2 << 20;
-constexpr uint64_t kLargestArenaBytes = 4ull << 40;   // below the 16 TiB of an ext4 file
+constexpr uint64_t kLargestArenaBytes = 4ull << 40;  // below the 16 TiB of an ext4 file
 constexpr uint64_t kSmallestArenaBytes = 1ull << 36;
 constexpr uint32_t kMaximumRegions = 60000;  // the kernel allows 65,530 mappings
 
-// Dirty pages closer than this are written in one piece with what lies between: below it a device does worse with two requests than with the longer one.
+// Dirty pages closer than this are written in one piece with what lies between: below it a device does worse with two
+// requests than with the longer one.
 constexpr uint64_t kGapBytes = 64 << 10;
 constexpr uint64_t kBounceBytes = 1 << 20;
 
@@ -43,7 +44,7 @@ class MutexHolder {
 }  // namespace
 
 bool Arena::reserve_addresses() {
-  if (begin_ != 0 || reservation_failed_) return begin_ != 0;
+  if (bytes_ != 0 || reservation_failed_) return bytes_ != 0;
   void* range = nullptr;
   uint64_t bytes = kLargestArenaBytes;
   for (; bytes >= kSmallestArenaBytes && range == nullptr; bytes /= 2) range = map_private(bytes, PROT_NONE);
@@ -58,11 +59,13 @@ bool Arena::reserve_addresses() {
   written_ = static_cast<uint64_t*>(map_private(granules / 8, PROT_READ | PROT_WRITE));
   auto* table = static_cast<AddressSpace::Range*>(
       map_private((kMaximumRegions + 2) * sizeof(AddressSpace::Range), PROT_READ | PROT_WRITE));
-  if (!regions_ || !region_of_granule_ || !written_ || !table) base::fatal("cannot map the tables of the storage-backed memory");
+  if (!regions_ || !region_of_granule_ || !written_ || !table)
+    base::fatal("cannot map the tables of the storage-backed memory");
   const auto first = reinterpret_cast<uint64_t>(range);
-  addresses_.initialise(table, kMaximumRegions + 2, round_up(first, kHugePageBytes), first + bytes);
-  end_ = first + bytes;
   begin_ = round_up(first, kHugePageBytes);
+  addresses_.initialise(table, kMaximumRegions + 2, begin_, first + bytes);
+  // Last: other threads ask contains() of every address that they free, and must not see one bound without the other.
+  bytes_.store(first + bytes - begin_, std::memory_order_release);
   return true;
 }
 
@@ -85,45 +88,63 @@ uint32_t Arena::take_region_entry() {
 
 bool Arena::map_fresh(uint64_t begin, uint64_t bytes) {
   void* address = reinterpret_cast<void*>(begin);
-  if (mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+  if (mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+      MAP_FAILED)
     return false;
   if (bytes >= kHugePageBytes) madvise(address, bytes, MADV_HUGEPAGE);
   return true;
 }
 
-void* Arena::allocate(size_t bytes, size_t alignment) {
-  const uint64_t mapped = round_up(bytes, kGranuleBytes);
-  if (mapped < bytes) return nullptr;
-  if (account_.make_room != nullptr) account_.make_room(mapped);
-  MutexHolder hold(mutex_);
-  uint32_t entry = kMaximumRegions;
-  uint64_t begin = 0;
-  if (reserve_addresses()) entry = take_region_entry();
-  if (entry != kMaximumRegions)
-    begin = addresses_.take(mapped, std::max<uint64_t>(alignment, mapped >= kHugePageBytes ? kHugePageBytes : kGranuleBytes));
-  if (begin != 0 && !map_fresh(begin, mapped)) {
-    addresses_.give_back(begin, mapped);
+void* Arena::place(uint64_t bytes, uint64_t alignment) {
+  const uint32_t entry = reserve_addresses() ? take_region_entry() : kMaximumRegions;
+  if (entry == kMaximumRegions) return nullptr;
+  uint64_t begin =
+      addresses_.take(bytes, std::max<uint64_t>(alignment, bytes >= kHugePageBytes ? kHugePageBytes : kGranuleBytes));
+  if (begin != 0 && !map_fresh(begin, bytes)) {
+    addresses_.give_back(begin, bytes);
     begin = 0;
   }
   if (begin == 0) {
-    if (entry != kMaximumRegions) {
-      regions_[entry].next_free = free_region_;
-      free_region_ = entry + 1;
-    }
-    if (account_.give_back != nullptr) account_.give_back(mapped, mapped);
+    regions_[entry].begin = 0;
+    regions_[entry].next_free = free_region_;
+    free_region_ = entry + 1;
     return nullptr;
   }
-  regions_[entry] = Region{begin, mapped, 0, 0, false};
+  regions_[entry] = Region{begin, bytes, 0, 0, false};
   region_of_granule_[(begin - begin_) / kGranuleBytes] = entry + 1;
-  managed_bytes_ += mapped;
+  managed_bytes_ += bytes;
   return reinterpret_cast<void*>(begin);
 }
 
+MemoryAccount Arena::account() {
+  MutexHolder hold(mutex_);
+  return account_;
+}
+
+void* Arena::allocate(size_t bytes, size_t alignment) {
+  const uint64_t mapped = round_up(bytes, kGranuleBytes);
+  if (mapped < bytes) return nullptr;
+  for (;;) {
+    const MemoryAccount charged = account();
+    if (charged.make_room != nullptr) charged.make_room(mapped);  // may sleep: not under the mutex
+    void* address = nullptr;
+    {
+      MutexHolder hold(mutex_);
+      if (charged.make_room == nullptr && account_.make_room != nullptr) continue;  // attached in between
+      address = place(mapped, alignment);
+    }
+    if (address == nullptr && charged.give_back != nullptr) charged.give_back(mapped, mapped);
+    return address;
+  }
+}
+
 void Arena::free(void* address) {
+  MemoryAccount charged_to;
   uint64_t bytes = 0;
   bool charged = false;
   {
     MutexHolder hold(mutex_);
+    charged_to = account_;
     Region* region = region_at(address);
     bytes = region->bytes;
     charged = is_charged(*region);
@@ -136,7 +157,7 @@ void Arena::free(void* address) {
     free_region_ = static_cast<uint32_t>(region - regions_) + 1;
     managed_bytes_ -= bytes;
   }
-  if (account_.give_back != nullptr) account_.give_back(charged ? bytes : 0, bytes);
+  if (charged_to.give_back != nullptr) charged_to.give_back(charged ? bytes : 0, bytes);
 }
 
 size_t Arena::usable_bytes(const void* address) {
@@ -154,7 +175,7 @@ uint64_t Arena::attach(const MemoryAccount& account, const char* spill_directory
   MutexHolder hold(mutex_);
   account_ = account;
   reserve_addresses();
-  if (begin_ != 0) file_.create(spill_directory, end_ - begin_);
+  if (bytes_ != 0) file_.create(spill_directory);
   return managed_bytes_;
 }
 
@@ -169,7 +190,8 @@ bool Arena::was_written(uint64_t begin, uint64_t bytes) const {
   return false;
 }
 
-// A span with gaps is copied first: its clean pages are pages of the file, and a direct write cannot take its data from the very pages that it replaces.
+// A span with gaps is copied first: its clean pages are pages of the file, and a direct write cannot take its data from
+// the very pages that it replaces.
 void Arena::write_span(uint64_t begin, uint64_t end, bool has_gaps, UnloadResult& result) {
   const uint64_t offset = begin - begin_;
   result.written_bytes += end - begin;
@@ -213,7 +235,7 @@ void Arena::write_dirty_pages(const Region& region, UnloadResult& result) {
 void Arena::unload_region(Region& region, UnloadResult& result) {
   const uint64_t offset = region.begin - begin_;
   void* address = reinterpret_cast<void*>(region.begin);
-  if (!region.is_file_backed) file_.preallocate(offset, region.bytes);
+  if (!region.is_file_backed) file_.reserve(offset, region.bytes);
   write_dirty_pages(region, result);
   if (region.is_file_backed) {
     madvise(address, region.bytes, MADV_DONTNEED);
@@ -221,7 +243,8 @@ void Arena::unload_region(Region& region, UnloadResult& result) {
     mark_written(region.begin, region.bytes);
     if (mmap(address, region.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, file_.descriptor(),
              static_cast<off_t>(offset)) == MAP_FAILED)
-      base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(region.bytes >> 20), strerror(errno));
+      base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(region.bytes >> 20),
+                  strerror(errno));
     madvise(address, region.bytes, MADV_HUGEPAGE);  // lets the kernel read ahead 2 MiB at a time
     region.is_file_backed = true;
   }

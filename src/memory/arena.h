@@ -1,21 +1,25 @@
 // Storage-backed memory of one rank (SBMA; shared design, section 5).
 //
-// The problem: bring a sleeping rank's memory to storage and back, so that the program does not notice: not its pointers, not its system calls,
-// not its other threads. The way: each allocation (a *region*) is anonymous memory while it has never been unloaded. To unload it, its dirty
-// pages are written to the rank's spill file, and the file is mapped privately over the same addresses. From then on every access, from
-// wherever it comes, loads what it touches through the kernel's own fault path; a page that is written becomes an anonymous copy,
-// which is what tells dirty from clean at the next unload (page_map.h). Clean pages are never written again; freed memory is never written at all.
+// The problem: bring a sleeping rank's memory to storage and back, so that the program does not notice: not its
+// pointers, not its system calls, not its other threads. The way: each allocation (a *region*) is anonymous memory
+// while it has never been unloaded. To unload it, its dirty pages are written to the rank's spill file, and the file is
+// mapped privately over the same addresses. From then on every access, from wherever it comes, loads what it touches
+// through the kernel's own fault path; a page that is written becomes an anonymous copy, which is what tells dirty from
+// clean at the next unload (page_map.h). Clean pages are never written again; freed memory is never written at all.
 //
 // A region's place in the file is its place in the arena: no table, no fragmentation of its own. Only
 // sleeping ranks unload, in their own sleeping thread.
 //
-// Thread-safe but for unload(), during which no thread of the rank may write to the arena. Allocates nothing from malloc.
+// Thread-safe but for unload(), during which no thread of the rank may write to the arena. Allocates nothing from
+// malloc.
 //
-// Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged; every granule of the file that was ever written has its bit in written_.
+// Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged; every granule of the file
+// that was ever written has its bit in written_.
 #pragma once
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -43,8 +47,8 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   bool contains(const void* address) const {
-    const auto a = reinterpret_cast<uint64_t>(address);
-    return a - begin_ < end_ - begin_;
+    const uint64_t bytes = bytes_.load(std::memory_order_acquire);  // pairs with reserve_addresses
+    return reinterpret_cast<uint64_t>(address) - begin_ < bytes;
   }
 
   // Zero-filled memory for at least `bytes`, or nullptr when the system has none. `alignment` is a power of two.
@@ -75,14 +79,16 @@ class Arena {
 
  private:
   struct Region {
-    uint64_t begin;  // address; 0: the entry is free
-    uint64_t bytes;  // mapped, a multiple of kGranuleBytes
+    uint64_t begin;              // address; 0: the entry is free
+    uint64_t bytes;              // mapped, a multiple of kGranuleBytes
     uint64_t unloaded_in_epoch;  // charge was given up in this epoch; 0: never unloaded
     uint32_t next_free;
     bool is_file_backed;
   };
 
   bool reserve_addresses();
+  MemoryAccount account();
+  void* place(uint64_t bytes, uint64_t alignment);
   Region* region_at(const void* address);
   uint32_t take_region_entry();
   bool map_fresh(uint64_t begin, uint64_t bytes);
@@ -94,13 +100,13 @@ class Arena {
   bool was_written(uint64_t begin, uint64_t bytes) const;
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-  uint64_t begin_ = 0;
-  uint64_t end_ = 0;
+  uint64_t begin_ = 0;               // constant from when bytes_ is set
+  std::atomic<uint64_t> bytes_ = 0;  // of the reserved addresses; 0: none yet
   bool reservation_failed_ = false;
   AddressSpace addresses_;
   Region* regions_ = nullptr;
-  uint32_t region_count_ = 0;  // entries ever used
-  uint32_t free_region_ = 0;   // head of the list of free entries, plus one; 0: none
+  uint32_t region_count_ = 0;              // entries ever used
+  uint32_t free_region_ = 0;               // head of the list of free entries, plus one; 0: none
   uint32_t* region_of_granule_ = nullptr;  // entry number plus one, for the granule that a region begins with
   uint64_t* written_ = nullptr;            // bitmap of the granules whose place in the file was ever written
   uint64_t epoch_ = 1;

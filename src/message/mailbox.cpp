@@ -8,7 +8,8 @@
 namespace spillway::message {
 namespace {
 constexpr uint64_t kFlowControlPauseNs = 100000;
-constexpr uint64_t kTagUnit = 1ull << 32;  // the free list's head carries a counter above the index, against reuse between read and exchange
+constexpr uint64_t kTagUnit =
+    1ull << 32;  // the free list's head carries a counter above the index, against reuse between read and exchange
 }  // namespace
 
 Mailbox::Mailbox(node::LocalRank& self)
@@ -47,7 +48,8 @@ void Mailbox::push(uint32_t to, const Cell& cell) {
   Cell& copy = cell_at(index);
   const size_t inlined = cell.payload.place == Place::none ? cell.bytes : 0;
   SPILLWAY_CHECK(inlined <= node::kInlineBytes);
-  memcpy(reinterpret_cast<std::byte*>(&copy) + sizeof copy.next, reinterpret_cast<const std::byte*>(&cell) + sizeof copy.next,
+  memcpy(reinterpret_cast<std::byte*>(&copy) + sizeof copy.next,
+         reinterpret_cast<const std::byte*>(&cell) + sizeof copy.next,
          offsetof(Cell, inlined) - sizeof copy.next + inlined);
   node::RankRecord& receiver = self_.peer(to);
   uint32_t below = receiver.mailbox_head;

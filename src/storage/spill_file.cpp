@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,14 +35,22 @@ int open_nameless(const char* directory) {
 void SpillFile::fail(const char* what, uint64_t bytes, int error) const {
   const auto mebibytes = static_cast<unsigned long long>((bytes + (1 << 20) - 1) >> 20);
   if (error == ENOSPC || error == EDQUOT)
-    base::fatal("cannot put %llu MiB more into the spill directory %.200s\n"
-                "  Cause:  %s.\n"
-                "  Remedy: free space there, or name a directory on a larger file system with --spill-dir.",
-                mebibytes, directory_, strerror(error));
-  base::fatal("cannot %s %llu MiB in the spill directory %.200s\n"
-              "  Cause:  %s.\n"
-              "  Remedy: check the device, or name a directory on another one with --spill-dir.",
-              what, mebibytes, directory_, strerror(error));
+    base::fatal(
+        "cannot put %llu MiB more into the spill directory %.200s\n"
+        "  Cause:  %s.\n"
+        "  Remedy: free space there, or name a directory on a larger file system with --spill-dir.",
+        mebibytes, directory_, strerror(error));
+  if (error == EFBIG)
+    base::fatal(
+        "cannot put %llu MiB more into the spill directory %.200s\n"
+        "  Cause:  a file may not grow that large, there or for this user (ulimit -f).\n"
+        "  Remedy: raise the limit, or name a directory on another file system with --spill-dir.",
+        mebibytes, directory_);
+  base::fatal(
+      "cannot %s %llu MiB in the spill directory %.200s\n"
+      "  Cause:  %s.\n"
+      "  Remedy: check the device, or name a directory on another one with --spill-dir.",
+      what, mebibytes, directory_, strerror(error));
 }
 
 void SpillFile::try_direct() {
@@ -49,11 +58,17 @@ void SpillFile::try_direct() {
   direct_ = fcntl(descriptor_, F_SETFL, flags | O_DIRECT) == 0;
 }
 
-void SpillFile::create(const char* directory, uint64_t bytes) {
+// Some file systems accept the flag and refuse the I/O. Returns false when there was nothing to give up.
+bool SpillFile::give_up_direct() {
+  if (!direct_) return false;
+  direct_ = false;
+  return fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_DIRECT) == 0;
+}
+
+void SpillFile::create(const char* directory) {
   directory_ = directory;
   descriptor_ = open_nameless(directory);
   if (descriptor_ < 0) fail("create a file of", 0, errno);
-  if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail("make a sparse file of", bytes, errno);
   try_direct();
 }
 
@@ -63,29 +78,49 @@ void SpillFile::adopt(int descriptor, const char* directory) {
   try_direct();
 }
 
-void SpillFile::preallocate(uint64_t offset, uint64_t bytes) {
+// A write beyond the limit of the user's shell (ulimit -f) would end the process with a signal and without a message.
+void SpillFile::check_size_limit(uint64_t end, uint64_t bytes) const {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && end > limit.rlim_cur) fail("reserve", bytes, EFBIG);
+}
+
+void SpillFile::reserve(uint64_t offset, uint64_t bytes) {
+  if (offset + bytes > size_) {
+    check_size_limit(offset + bytes, bytes);
+    if (ftruncate(descriptor_, static_cast<off_t>(offset + bytes)) != 0) fail("reserve", bytes, errno);
+    size_ = offset + bytes;
+  }
   if (fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return;
   // File systems without preallocation allocate as they are written.
   if (errno != EOPNOTSUPP && errno != EINTR) fail("reserve", bytes, errno);
 }
 
 void SpillFile::write_zeros(uint64_t offset, uint64_t bytes) {
-  if (fallocate(descriptor_, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return;
+  if (fallocate(descriptor_, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                static_cast<off_t>(bytes)) == 0)
+    return;
   for (uint64_t done = 0; done < bytes; done += sizeof kZeros)
     write(kZeros, std::min<uint64_t>(sizeof kZeros, bytes - done), offset + done);
 }
 
 void SpillFile::write(const void* data, uint64_t bytes, uint64_t offset) {
   auto* from = static_cast<const char*>(data);
+  check_size_limit(offset + bytes, bytes);
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t request = std::min(kRequestBytes, bytes - done);
     const ssize_t written = pwrite(descriptor_, from + done, request, static_cast<off_t>(offset + done));
-    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && (errno == EINTR || (errno == EINVAL && give_up_direct()))) continue;
     if (written <= 0) fail("write", bytes - done, written < 0 ? errno : EIO);
     done += static_cast<uint64_t>(written);
   }
-  if (!direct_) sync_file_range(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
-                                SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  if (!direct_) write_back(offset, bytes);
+}
+
+// Where blocks are allocated as they are written back, a full device shows only here.
+void SpillFile::write_back(uint64_t offset, uint64_t bytes) {
+  const int failed = sync_file_range(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                                     SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  if (failed != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO)) fail("write", bytes, errno);
 }
 
 void SpillFile::read(void* data, uint64_t bytes, uint64_t offset) {
@@ -93,7 +128,7 @@ void SpillFile::read(void* data, uint64_t bytes, uint64_t offset) {
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t request = std::min(kRequestBytes, bytes - done);
     const ssize_t got = pread(descriptor_, to + done, request, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EINTR || (errno == EINVAL && give_up_direct()))) continue;
     if (got <= 0) fail("read back", bytes - done, got < 0 ? errno : EIO);
     done += static_cast<uint64_t>(got);
   }

@@ -1,11 +1,13 @@
 // A file that holds what does not fit in memory, for as long as the process lives.
 //
-// The file never has a name (O_TMPFILE; where a file system has none, it is unlinked at once), is readable by its owner only (0600), and vanishes with the last
-// process that has it open, however that ends. It is written with O_DIRECT: the data is cold by definition, so the page
-// cache would only take memory that the job needs. File systems that refuse O_DIRECT get ordinary writes, whose cached pages
-// are dropped again. It is never synced and no holes are punched into it: nobody reads it after the job.
+// The file never has a name (O_TMPFILE; where a file system has none, it is unlinked at once), is readable by its owner
+// only (0600), and vanishes with the last process that has it open, however that ends. It is written with O_DIRECT: the
+// data is cold by definition, so the page cache would only take memory that the job needs. File systems that refuse
+// O_DIRECT get ordinary writes, whose cached pages are dropped again. It is never synced and no holes are punched into
+// it: nobody reads it after the job.
 //
-// Allocates nothing and does not throw: used below malloc. A failing device or a full one ends the process with a message.
+// Allocates nothing and does not throw: used below malloc. A failing device or a full one ends the process with a
+// message.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +24,8 @@ class SpillFile {
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
-  // Opens a new file in `directory`, which must stay valid, with an apparent size of `bytes` (nothing is allocated yet).
-  void create(const char* directory, uint64_t bytes);
+  // Opens a new, empty file in `directory`, which must stay valid.
+  void create(const char* directory);
 
   // Uses a file that is already open and shared with other processes; `directory` is for messages.
   void adopt(int descriptor, const char* directory);
@@ -32,8 +34,9 @@ class SpillFile {
   int descriptor() const { return descriptor_; }
   bool is_direct() const { return direct_; }
 
-  // Allocates blocks for a range ahead of its first write, so that it lies in one piece and a full device shows at once.
-  void preallocate(uint64_t offset, uint64_t bytes);
+  // Makes the file long enough for a range, and allocates its blocks ahead of their first write, so that they lie in
+  // one piece and a full device shows at once. For files of this process alone.
+  void reserve(uint64_t offset, uint64_t bytes);
 
   // Makes a range read as zeros.
   void write_zeros(uint64_t offset, uint64_t bytes);
@@ -47,9 +50,13 @@ class SpillFile {
 
  private:
   [[noreturn]] void fail(const char* what, uint64_t bytes, int error) const;
+  void check_size_limit(uint64_t end, uint64_t bytes) const;
   void try_direct();
+  bool give_up_direct();
+  void write_back(uint64_t offset, uint64_t bytes);
 
   int descriptor_ = -1;
+  uint64_t size_ = 0;  // as far as reserve() has made it
   bool direct_ = false;
   const char* directory_ = "";
 };

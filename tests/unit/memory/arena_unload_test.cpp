@@ -1,0 +1,237 @@
+// What unloading writes, and that everything reads back bit for bit.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "arena_fixture.h"
+#include "seed.h"
+#include "storage/refusing_kernel.h"
+
+namespace spillway::memory {
+namespace {
+
+constexpr uint64_t kPage = kPageBytes;
+
+TEST_F(ArenaTest, takes_unloaded_memory_out_of_memory) {
+  unsigned char* memory = allocate(4 * kMiB);
+  fill(memory, 4 * kMiB, 3);
+  const UnloadResult result = unload();
+  EXPECT_EQ(result.released_bytes, 4 * kMiB);
+  EXPECT_EQ(result.written_bytes, 4 * kMiB);
+  EXPECT_EQ(result.loaded_bytes, 0u);
+  EXPECT_EQ(bytes_in_state(memory, 4 * kMiB, PageState::absent), 4 * kMiB);
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 3));
+}
+
+TEST_F(ArenaTest, writes_only_pages_that_were_ever_touched) {
+  unsigned char* memory = allocate(kMiB);  // less than a huge page
+  for (uint64_t page : {3, 4, 5, 100, 255}) memory[page * kPage + 7] = 1;
+  const uint64_t touched = bytes_in_state(memory, kMiB, PageState::dirty);
+  EXPECT_EQ(unload_and_charge_again().written_bytes, touched);
+  EXPECT_GE(touched, 5 * kPage);
+  EXPECT_LE(touched, 5 * 64 * kKiB);  // kernels may bring in up to 64 KiB at a time
+}
+
+TEST_F(ArenaTest, writes_nothing_for_memory_that_was_never_touched) {
+  unsigned char* memory = allocate(64 * kMiB);
+  EXPECT_EQ(unload_and_charge_again().written_bytes, 0u);
+  EXPECT_TRUE(is_zero(memory, 64 * kMiB));
+}
+
+TEST_F(ArenaTest, never_writes_clean_memory_twice) {
+  unsigned char* memory = allocate(8 * kMiB);
+  fill(memory, 8 * kMiB, 1);
+  unload_and_charge_again();
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(is_filled(memory, 8 * kMiB, 1));
+    const UnloadResult result = unload_and_charge_again();
+    EXPECT_EQ(result.written_bytes, 0u);
+    EXPECT_EQ(result.loaded_bytes, 8 * kMiB);
+  }
+  EXPECT_EQ(unload_and_charge_again().loaded_bytes, 0u) << "not touched since the last unload";
+}
+
+TEST_F(ArenaTest, writes_exactly_the_pages_that_changed_when_they_lie_apart) {
+  unsigned char* memory = allocate(8 * kMiB);
+  fill(memory, 8 * kMiB, 1);
+  unload_and_charge_again();
+  uint64_t changed = 0;
+  for (uint64_t at = 0; at < 8 * kMiB; at += 17 * kPage + 64 * kKiB) {
+    memory[at + 5] ^= 0xff;
+    changed += kPage;
+  }
+  EXPECT_EQ(unload_and_charge_again().written_bytes, changed);
+  for (uint64_t at = 0; at < 8 * kMiB; at += 17 * kPage + 64 * kKiB) memory[at + 5] ^= 0xff;
+  EXPECT_TRUE(is_filled(memory, 8 * kMiB, 1));
+}
+
+TEST_F(ArenaTest, writes_close_pages_in_one_piece) {
+  unsigned char* memory = allocate(2 * kMiB);
+  fill(memory, 2 * kMiB, 1);
+  unload_and_charge_again();
+  memory[10 * kPage] ^= 0xff;
+  memory[20 * kPage] ^= 0xff;
+  EXPECT_EQ(unload_and_charge_again().written_bytes, 11 * kPage);
+  memory[10 * kPage] ^= 0xff;
+  memory[20 * kPage] ^= 0xff;
+  EXPECT_TRUE(is_filled(memory, 2 * kMiB, 1));
+}
+
+TEST_F(ArenaTest, shows_zeros_where_the_place_in_the_file_had_another_user_before) {
+  unsigned char* old = allocate(8 * kMiB);
+  fill(old, 8 * kMiB, 9);
+  unload_and_charge_again();
+  arena_.free(old);
+  unsigned char* fresh = allocate(8 * kMiB);
+  ASSERT_EQ(fresh, old);
+  fresh[3 * kMiB] = 1;
+  unload_and_charge_again();
+  EXPECT_EQ(fresh[3 * kMiB], 1);
+  fresh[3 * kMiB] = 0;
+  EXPECT_TRUE(is_zero(fresh, 8 * kMiB));
+  unload_and_charge_again();
+  EXPECT_TRUE(is_zero(fresh, 8 * kMiB));
+}
+
+TEST_F(ArenaTest, shows_zeros_where_smaller_allocations_follow_a_larger_one) {
+  unsigned char* old = allocate(4 * kMiB);
+  fill(old, 4 * kMiB, 9);
+  unload_and_charge_again();
+  arena_.free(old);
+  for (int i = 0; i < 32; ++i) {
+    unsigned char* small = allocate(128 * kKiB);
+    ASSERT_TRUE(small >= old && small < old + 4 * kMiB);
+    small[i * kPage] = 1;
+    unload_and_charge_again();
+    small[i * kPage] = 0;
+    ASSERT_TRUE(is_zero(small, 128 * kKiB));
+  }
+}
+
+TEST_F(ArenaTest, keeps_pages_that_were_only_read_before_as_zeros) {
+  unsigned char* memory = allocate(4 * kMiB);
+  EXPECT_TRUE(is_zero(memory, 4 * kMiB));
+  unload_and_charge_again();
+  EXPECT_TRUE(is_zero(memory, 4 * kMiB));
+}
+
+// Every state that memory can be in, in random order, against a copy of it that is never unloaded.
+class RandomUnloadTest : public ArenaTest {
+ public:
+  explicit RandomUnloadTest(const std::filesystem::path& parent = std::filesystem::temp_directory_path())
+      : ArenaTest(parent) {}
+
+ protected:
+  using Shadow = std::vector<unsigned char>;
+
+  void play(uint64_t seed, int steps) {
+    Random random(seed);
+    for (int step = 0; step < steps && !HasFailure(); ++step) {
+      const uint64_t dice = random.below(100);
+      if (dice < 20 || shadows_.empty())
+        add(random);
+      else if (dice < 28)
+        remove(any(random));
+      else if (dice < 70)
+        change(*any(random), random);
+      else if (dice < 80)
+        compare(*any(random));
+      else
+        unload_some(random);
+    }
+    unload_and_charge_again();
+    for (auto& entry : shadows_) compare(entry);
+    EXPECT_EQ(unload_and_charge_again().written_bytes, 0u) << "it has only been read since the last unload";
+    while (!shadows_.empty()) remove(shadows_.begin());
+    EXPECT_EQ(Account::managed, 0u);
+    EXPECT_EQ(Account::resident, 0u);
+  }
+
+ private:
+  using Entries = std::map<unsigned char*, Shadow>;
+
+  Entries::iterator any(Random& random) {
+    return std::next(shadows_.begin(), static_cast<std::ptrdiff_t>(random.below(shadows_.size())));
+  }
+
+  void add(Random& random) {
+    if (arena_.managed_bytes() > 48 * kMiB) return remove(any(random));
+    const uint64_t bytes = 1 + random.below(random.one_in(3) ? 9 * kMiB : 600 * kKiB);
+    unsigned char* memory = allocate(bytes);
+    ASSERT_NE(memory, nullptr);
+    shadows_[memory] = Shadow(arena_.usable_bytes(memory));
+  }
+
+  void remove(Entries::iterator entry) {
+    compare(*entry);
+    arena_.free(entry->first);
+    shadows_.erase(entry);
+  }
+
+  void change(Entries::value_type& entry, Random& random) {
+    auto& [memory, shadow] = entry;
+    const uint64_t begin = random.below(shadow.size());
+    const uint64_t length = 1 + random.below(random.one_in(2) ? 10000 : shadow.size() - begin);
+    const uint64_t end = std::min<uint64_t>(begin + length, shadow.size());
+    const uint64_t stride = random.one_in(3) ? 1 : 1 + random.below(random.one_in(2) ? 3 * kPage : 50 * kPage);
+    const auto value = static_cast<unsigned char>(random.below(256));
+    for (uint64_t at = begin; at < end; at += stride) memory[at] = shadow[at] = static_cast<unsigned char>(value + at);
+  }
+
+  void compare(Entries::value_type& entry) {
+    EXPECT_EQ(memcmp(entry.first, entry.second.data(), entry.second.size()), 0);
+  }
+
+  void unload_some(Random& random) {
+    const uint64_t wanted = random.one_in(3) ? kEverything : random.below(Account::managed + kMiB);
+    const uint64_t resident_before = Account::resident;
+    const UnloadResult result = unload(wanted);
+    EXPECT_GE(result.released_bytes, std::min(wanted, resident_before));
+    EXPECT_LE(result.written_bytes, result.released_bytes);
+    if (random.one_in(2)) charge_all();
+  }
+
+  Entries shadows_;
+};
+
+TEST_F(RandomUnloadTest, reads_back_bit_for_bit) { play(test_seed(), 600); }
+
+class RandomUnloadInMemoryTest : public RandomUnloadTest {
+ public:
+  RandomUnloadInMemoryTest() : RandomUnloadTest("/dev/shm") {}
+};
+
+TEST_F(RandomUnloadInMemoryTest, reads_back_bit_for_bit_from_a_file_system_in_memory) { play(test_seed(), 300); }
+
+class RandomUnloadDeathTest : public RandomUnloadTest {
+ protected:
+  [[noreturn]] void play_without(storage::Refusal refusal) {
+    storage::refuse(refusal);
+    new (&arena_) Arena;  // the one that SetUp attached has its file already
+    SetUp();
+    play(test_seed(), 150);
+    _exit(HasFailure() ? 1 : 0);
+  }
+};
+
+TEST_F(RandomUnloadDeathTest, reads_back_bit_for_bit_without_direct_writing) {
+  EXPECT_EXIT(play_without(storage::Refusal::direct_flag), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(RandomUnloadDeathTest, reads_back_bit_for_bit_without_preallocation) {
+  EXPECT_EXIT(play_without(storage::Refusal::preallocation), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(RandomUnloadDeathTest, reads_back_bit_for_bit_without_nameless_files) {
+  EXPECT_EXIT(play_without(storage::Refusal::nameless_files), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(RandomUnloadDeathTest, ends_with_a_message_when_the_device_is_full) {
+  EXPECT_EXIT(play_without(storage::Refusal::space), testing::ExitedWithCode(1),
+              "cannot put .* MiB more into the spill directory");
+}
+
+}  // namespace
+}  // namespace spillway::memory

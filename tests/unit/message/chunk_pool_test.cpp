@@ -1,0 +1,135 @@
+#include "message/chunk_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "message_fixture.h"
+#include "seed.h"
+
+namespace spillway::message {
+namespace {
+
+constexpr uint64_t kChunks = 640;
+constexpr uint64_t kNoLimit = UINT64_MAX >> 1;
+
+// A pool in the tables of a segment's memory pool, which are larger than these tests need.
+class ChunkPoolTest : public testing::Test {
+ protected:
+  std::vector<uint32_t> chunks_of(const ChunkPool::Chain& chain) const {
+    std::vector<uint32_t> chunks;
+    for (uint32_t chunk = chain.first; chunk != node::kNoIndex; chunk = pool_.next_of(chunk)) chunks.push_back(chunk);
+    return chunks;
+  }
+
+  uint64_t trim() {
+    return pool_.trim([](uint64_t, uint64_t) {});
+  }
+
+  node::Segment segment_ = node::Segment::create(message_config(1, 64 * kMiB));
+  ChunkPool pool_{segment_, segment_.header().memory_pool_offset, kChunks};
+};
+
+TEST_F(ChunkPoolTest, takes_the_lowest_chunks_first) {
+  EXPECT_EQ(chunks_of(pool_.take(3, 1, kNoLimit)), (std::vector<uint32_t>{0, 1, 2}));
+  const ChunkPool::Chain second = pool_.take(2, 1, kNoLimit);
+  EXPECT_EQ(chunks_of(second), (std::vector<uint32_t>{3, 4}));
+  pool_.release(0);
+  EXPECT_EQ(chunks_of(pool_.take(4, 1, kNoLimit)), (std::vector<uint32_t>{0, 1, 2, 5}));
+}
+
+TEST_F(ChunkPoolTest, keeps_a_chain_until_its_last_reader_is_done) {
+  const ChunkPool::Chain chain = pool_.take(5, 3, kNoLimit);
+  pool_.release(chain.first);
+  pool_.release(chain.first);
+  EXPECT_EQ(pool_.used_chunks(), 5u);
+  pool_.release(chain.first);
+  EXPECT_EQ(pool_.used_chunks(), 0u);
+}
+
+TEST_F(ChunkPoolTest, has_nothing_when_there_are_not_enough) {
+  EXPECT_EQ(pool_.take(kChunks + 1, 1, kNoLimit).first, node::kNoIndex);
+  const ChunkPool::Chain all = pool_.take(kChunks, 1, kNoLimit);
+  EXPECT_EQ(chunks_of(all).size(), kChunks);
+  EXPECT_EQ(pool_.take(1, 1, kNoLimit).first, node::kNoIndex);
+  pool_.release(all.first);
+  EXPECT_NE(pool_.take(kChunks, 1, kNoLimit).first, node::kNoIndex);
+}
+
+TEST_F(ChunkPoolTest, takes_no_more_fresh_chunks_than_allowed) {
+  const ChunkPool::Chain first = pool_.take(4, 1, kNoLimit);
+  EXPECT_EQ(first.fresh_count, 4u);
+  pool_.release(first.first);
+  EXPECT_EQ(pool_.fresh_needed(6), 2u);
+  EXPECT_EQ(pool_.take(6, 1, 1).first, node::kNoIndex);
+  const ChunkPool::Chain second = pool_.take(6, 1, 2);
+  EXPECT_NE(second.first, node::kNoIndex);
+  EXPECT_EQ(second.fresh_count, 2u);
+}
+
+TEST_F(ChunkPoolTest, gives_free_chunks_back_in_runs) {
+  const ChunkPool::Chain low = pool_.take(3, 1, kNoLimit);
+  const ChunkPool::Chain kept = pool_.take(2, 1, kNoLimit);
+  const ChunkPool::Chain high = pool_.take(100, 1, kNoLimit);
+  pool_.release(low.first);
+  pool_.release(high.first);
+  std::vector<std::pair<uint64_t, uint64_t>> runs;
+  EXPECT_EQ(pool_.trim([&](uint64_t first, uint64_t count) { runs.emplace_back(first, count); }), 103u);
+  EXPECT_EQ(runs, (std::vector<std::pair<uint64_t, uint64_t>>{{0, 3}, {5, 100}}));
+  EXPECT_EQ(trim(), 0u);
+  EXPECT_EQ(pool_.fresh_needed(3), 3u);
+  EXPECT_EQ(pool_.used_chunks(), 2u);
+  pool_.release(kept.first);
+}
+
+TEST_F(ChunkPoolTest, ends_the_process_when_a_chain_is_released_too_often) {
+  const ChunkPool::Chain chain = pool_.take(1, 1, kNoLimit);
+  pool_.release(chain.first);
+  EXPECT_EXIT(pool_.release(chain.first), testing::ExitedWithCode(1), "internal error");
+}
+
+TEST_F(ChunkPoolTest, does_what_a_set_of_numbers_does) {
+  Random random(test_seed());
+  std::set<uint32_t> used;
+  std::set<uint32_t> with_memory;
+  std::map<uint32_t, std::pair<std::vector<uint32_t>, uint32_t>> chains;  // by first chunk: chunks, readers
+  for (int step = 0; step < 20000; ++step) {
+    const uint64_t dice = random.below(100);
+    if (dice < 50) {
+      const uint64_t count = 1 + random.below(random.one_in(5) ? 200 : 10);
+      const auto readers = static_cast<uint32_t>(1 + random.below(3));
+      const uint64_t limit = random.one_in(2) ? kNoLimit : random.below(count + 1);
+      const uint64_t needed = count > with_memory.size() - used.size() ? count - (with_memory.size() - used.size()) : 0;
+      ASSERT_EQ(pool_.fresh_needed(count), needed);
+      const ChunkPool::Chain chain = pool_.take(count, readers, limit);
+      ASSERT_EQ(chain.first != node::kNoIndex, used.size() + count <= kChunks && needed <= limit) << "step " << step;
+      if (chain.first == node::kNoIndex) continue;
+      const std::vector<uint32_t> chunks = chunks_of(chain);
+      ASSERT_EQ(chunks.size(), count);
+      uint64_t fresh = 0;
+      for (uint32_t chunk : chunks) {
+        ASSERT_LT(chunk, kChunks);
+        ASSERT_TRUE(used.insert(chunk).second) << "given out twice";
+        fresh += with_memory.insert(chunk).second ? 1 : 0;
+      }
+      ASSERT_EQ(chain.fresh_count, fresh);
+      ASSERT_LE(fresh, limit);
+      chains[chain.first] = {chunks, readers};
+    } else if (dice < 98) {
+      if (chains.empty()) continue;
+      const auto chosen = std::next(chains.begin(), static_cast<std::ptrdiff_t>(random.below(chains.size())));
+      pool_.release(chosen->first);
+      if (--chosen->second.second != 0) continue;
+      for (uint32_t chunk : chosen->second.first) used.erase(chunk);
+      chains.erase(chosen);
+    } else {
+      ASSERT_EQ(trim(), with_memory.size() - used.size());
+      with_memory = used;
+    }
+    ASSERT_EQ(pool_.used_chunks(), used.size());
+  }
+}
+
+}  // namespace
+}  // namespace spillway::message

@@ -1,0 +1,166 @@
+#include "message/message_store.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <deque>
+
+#include "message_fixture.h"
+#include "seed.h"
+
+namespace spillway::message {
+namespace {
+
+constexpr uint64_t kBudget = 64 * kMiB;
+constexpr uint64_t kFloor = 4 * kMiB;
+
+class MessageStoreTest : public testing::Test {
+ protected:
+  // What the payload holds, read by another rank than the one that put it there.
+  std::vector<std::byte> read(const Payload& payload) {
+    std::vector<std::byte> data(payload.bytes);
+    receiver_.store.copy_out(payload, data.data(), data.size());
+    return data;
+  }
+
+  // Takes all of the budget but the store's floor.
+  void fill_node() { sender_.ledger.charge(kBudget - kFloor); }
+
+  uint64_t memory_of_segment() {
+    struct stat status {};
+    fstat(segment_.descriptor(), &status);
+    return static_cast<uint64_t>(status.st_blocks) * 512;
+  }
+
+  node::Segment segment_ = node::Segment::create(message_config(2, kBudget));
+  int spill_ = spill_file();
+  Rank sender_{segment_, 0, spill_};
+  Rank receiver_{segment_, 1, spill_};
+};
+
+TEST_F(MessageStoreTest, keeps_payloads_of_any_size_in_memory) {
+  for (uint64_t bytes : {uint64_t{1}, uint64_t{201}, uint64_t{8191}, uint64_t{8192}, uint64_t{8193}, 3 * kMiB + 5}) {
+    const auto data = pattern(bytes, bytes);
+    const Payload payload = sender_.store.put(data.data(), bytes);
+    EXPECT_EQ(payload.place, Place::memory);
+    EXPECT_EQ(read(payload), data);
+    receiver_.store.release(payload);
+  }
+  EXPECT_EQ(sender_.self.record().statistics.spilled_bytes, 0u);
+}
+
+TEST_F(MessageStoreTest, spills_what_memory_has_no_room_for) {
+  fill_node();
+  const auto first = pattern(3 * kMiB + 77, 1);
+  const auto second = pattern(3 * kMiB + 77, 2);
+  const Payload in_memory = sender_.store.put(first.data(), first.size());
+  const Payload on_storage = sender_.store.put(second.data(), second.size());
+  EXPECT_EQ(in_memory.place, Place::memory);
+  EXPECT_EQ(on_storage.place, Place::storage);
+  EXPECT_EQ(sender_.self.record().statistics.spilled_bytes, second.size());
+  EXPECT_EQ(read(on_storage), second);
+  EXPECT_EQ(read(in_memory), first);
+  receiver_.store.release(in_memory);
+  receiver_.store.release(on_storage);
+}
+
+TEST_F(MessageStoreTest, spills_payloads_of_any_size_and_alignment) {
+  fill_node();
+  ASSERT_TRUE(sender_.ledger.charge_store(kFloor));
+  const auto source = pattern(6 * kMiB, 3);
+  for (uint64_t bytes : {uint64_t{201}, uint64_t{4096}, uint64_t{4097}, node::kSpillChunkBytes - 1,
+                         node::kSpillChunkBytes, node::kSpillChunkBytes + 1, kMiB, kMiB + 1, 5 * kMiB + 333}) {
+    const Payload payload = sender_.store.put(source.data() + 13, bytes);
+    ASSERT_EQ(payload.place, Place::storage);
+    EXPECT_EQ(read(payload),
+              std::vector<std::byte>(source.begin() + 13, source.begin() + 13 + static_cast<std::ptrdiff_t>(bytes)));
+    receiver_.store.release(payload);
+  }
+}
+
+TEST_F(MessageStoreTest, gives_the_beginning_to_a_receiver_with_a_short_buffer) {
+  fill_node();
+  for (int i = 0; i < 2; ++i) {  // in memory, then on storage
+    const auto data = pattern(3 * kMiB, 4);
+    const Payload payload = sender_.store.put(data.data(), data.size());
+    std::vector<std::byte> out(2 * kMiB + 100, std::byte{0xee});
+    receiver_.store.copy_out(payload, out.data(), 2 * kMiB);
+    EXPECT_TRUE(std::equal(out.begin(), out.begin() + 2 * kMiB, data.begin()));
+    EXPECT_EQ(out[2 * kMiB], std::byte{0xee}) << "written beyond the buffer";
+  }
+}
+
+TEST_F(MessageStoreTest, keeps_one_copy_for_many_readers) {
+  const auto data = pattern(kMiB, 5);
+  const Payload payload = sender_.store.put(data.data(), data.size(), 3);
+  for (int reader = 0; reader < 3; ++reader) {
+    EXPECT_EQ(segment_.header().store_bytes, kMiB);
+    EXPECT_EQ(read(payload), data);
+    receiver_.store.release(payload);
+  }
+  EXPECT_EQ(receiver_.store.trim(), kMiB);
+  EXPECT_EQ(segment_.header().store_bytes, 0u);
+}
+
+TEST_F(MessageStoreTest, uses_freed_memory_again_and_charges_it_once) {
+  const auto data = pattern(2 * kMiB, 6);
+  for (int round = 0; round < 10; ++round) receiver_.store.release(sender_.store.put(data.data(), data.size()));
+  EXPECT_EQ(segment_.header().store_bytes, 2 * kMiB);
+}
+
+TEST_F(MessageStoreTest, gives_memory_of_free_chunks_back_to_the_system_when_trimmed) {
+  const auto data = pattern(8 * kMiB, 7);
+  const auto kept = pattern(kMiB, 8);
+  const Payload first = sender_.store.put(data.data(), data.size());
+  const Payload second = sender_.store.put(kept.data(), kept.size());
+  const uint64_t before = memory_of_segment();
+  receiver_.store.release(first);
+  EXPECT_EQ(sender_.store.trim(), 8 * kMiB);
+  EXPECT_LE(memory_of_segment() + 8 * kMiB, before + 64 * 1024);
+  EXPECT_EQ(segment_.header().store_bytes, kMiB);
+  EXPECT_EQ(read(second), kept);
+  EXPECT_EQ(sender_.store.trim(), 0u);
+}
+
+TEST_F(MessageStoreTest, loses_no_charge_and_no_byte_in_random_use) {
+  Random random(test_seed());
+  struct Waiting {
+    Payload payload;
+    std::vector<std::byte> data;
+    uint32_t readers;
+  };
+  std::deque<Waiting> waiting;
+  uint64_t spilled = 0;
+  for (int step = 0; step < 1500; ++step) {
+    Rank& rank = random.one_in(2) ? sender_ : receiver_;
+    const uint64_t dice = random.below(100);
+    if (dice < 45) {
+      const uint64_t bytes = 201 + random.below(random.one_in(10) ? 12 * kMiB : 100000);
+      const auto readers = static_cast<uint32_t>(1 + random.below(3));
+      auto data = pattern(bytes, static_cast<uint64_t>(step));
+      const Payload payload = rank.store.put(data.data(), bytes, readers);
+      spilled += payload.place == Place::storage ? bytes : 0;
+      waiting.push_back(Waiting{payload, std::move(data), readers});
+    } else if (dice < 97 && !waiting.empty()) {
+      Waiting& chosen = waiting[random.below(waiting.size())];
+      std::vector<std::byte> out(chosen.data.size());
+      rank.store.copy_out(chosen.payload, out.data(), out.size());
+      ASSERT_EQ(out, chosen.data);
+      rank.store.release(chosen.payload);
+      if (--chosen.readers != 0) continue;
+      std::swap(chosen, waiting.back());
+      waiting.pop_back();
+    } else if (dice >= 97) {
+      rank.store.trim();
+    }
+    ASSERT_LE(segment_.header().store_bytes, kBudget);
+  }
+  for (Waiting& rest : waiting)
+    for (; rest.readers != 0; --rest.readers) sender_.store.release(rest.payload);
+  sender_.store.trim();
+  EXPECT_EQ(segment_.header().store_bytes, 0u);
+  EXPECT_EQ(sender_.self.record().statistics.spilled_bytes + receiver_.self.record().statistics.spilled_bytes, spilled);
+}
+
+}  // namespace
+}  // namespace spillway::message
