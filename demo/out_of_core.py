@@ -61,7 +61,7 @@ def show_out_of_core(build: Build, options: argparse.Namespace, folder: Path) ->
     words += [pagerank, *work, "--output", str(out_of_core), str(graph)]
     with screen.step(f"rank it within {budget // MIB} MiB, Spillway") as step:
         paged = _run_paged(words, pagerank, options.iterations, summary)
-        step.result = f"{RANKS} ranks, {SLOTS} at a time"
+        step.result = f"{RANKS} ranks, {SLOTS} slots"
     difference = l1_difference(in_memory, out_of_core)
     print()
     _show_facts(data, budget, paged)

@@ -38,7 +38,7 @@ def show_package_ranks(build: Build, options: argparse.Namespace, folder: Path) 
     with screen.step("rank them under Spillway") as step:
         lines = run(words, LIMIT_S).lines
         iterations = sum(line.startswith("iteration ") for line in lines)
-        step.result = f"{iterations} iterations, {RANKS} ranks, {SLOTS} at a time"
+        step.result = f"{iterations} iterations, {RANKS} ranks, {SLOTS} slots"
     print(f"\n{_top_table(graph, _places(lines))}\n")
     screen.say(" ".join(["$ spillway run", *what, "pagerank", *work, csr.name]))
 
