@@ -14,7 +14,6 @@ namespace {
 
 constexpr uint64_t kGranuleBytes = 64 << 10;
 constexpr uint64_t kHugePageBytes = 2 << 20;
-constexpr uint64_t kLargestArenaBytes = 4ull << 40;  // below the 16 TiB of an ext4 file
 constexpr uint64_t kSmallestArenaBytes = 1ull << 36;
 constexpr uint32_t kMaximumRegions = 60000;  // the kernel allows 65,530 mappings
 
@@ -46,7 +45,7 @@ class MutexHolder {
 bool Arena::reserve_addresses() {
   if (bytes_ != 0 || reservation_failed_) return bytes_ != 0;
   void* range = nullptr;
-  uint64_t bytes = kLargestArenaBytes;
+  uint64_t bytes = address_bytes_;
   for (; bytes >= kSmallestArenaBytes && range == nullptr; bytes /= 2) range = map_private(bytes, PROT_NONE);
   if (range == nullptr) {
     reservation_failed_ = true;  // an address space limit (ulimit -v): the C library serves all

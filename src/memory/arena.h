@@ -42,7 +42,9 @@ struct UnloadResult {
 
 class Arena {
  public:
-  constexpr Arena() = default;
+  // Reserves up to `address_bytes` of addresses with the first allocation: as a file of ext4 may at most be 16 TiB
+  // large, a quarter of that.
+  constexpr explicit Arena(uint64_t address_bytes = 4ull << 40) : address_bytes_(address_bytes) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -100,6 +102,7 @@ class Arena {
   bool was_written(uint64_t begin, uint64_t bytes) const;
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  uint64_t address_bytes_;
   uint64_t begin_ = 0;               // constant from when bytes_ is set
   std::atomic<uint64_t> bytes_ = 0;  // of the reserved addresses; 0: none yet
   bool reservation_failed_ = false;

@@ -14,6 +14,8 @@ namespace spillway::memory {
 
 inline constexpr uint64_t kKiB = 1 << 10;
 inline constexpr uint64_t kMiB = 1 << 20;
+inline constexpr uint64_t kAddressBytes =
+    64ull << 30;  // arenas keep their addresses for good, and there is one for each test
 inline constexpr uint64_t kEverything = ~uint64_t{0};
 
 // What a ledger would have charged the arena for. Hooks have no argument, hence one for the process.
@@ -65,7 +67,7 @@ class ArenaTest : public testing::Test {
   }
 
   storage::ScratchDirectory directory_;
-  Arena arena_;
+  Arena arena_{kAddressBytes};
 };
 
 // Bytes that depend on their place and on `seed`, never zero.

@@ -44,7 +44,7 @@ TEST_F(ArenaTest, knows_its_own_addresses_from_others) {
 
 TEST_F(ArenaTest, never_takes_a_foreign_address_for_its_own_while_another_thread_reserves) {
   for (int repetition = 0; repetition < 20; ++repetition) {
-    Arena fresh;
+    Arena fresh(kAddressBytes);
     std::atomic<bool> done = false;
     std::thread other([&] {
       int on_the_stack = 0;
@@ -120,7 +120,7 @@ TEST_F(ArenaTest, releases_nothing_twice) {
 }
 
 TEST_F(ArenaTest, reports_what_was_allocated_before_it_was_attached) {
-  Arena early;
+  Arena early(kAddressBytes);
   void* memory = early.allocate(2 * kMiB, 1);
   early.allocate(kMiB, 1);
   EXPECT_EQ(early.attach(Account::hooks(), directory_.path()), 3 * kMiB);
@@ -132,7 +132,7 @@ TEST_F(ArenaTest, reports_what_was_allocated_before_it_was_attached) {
 
 TEST_F(ArenaTest, misses_no_allocation_of_a_thread_while_it_is_attached) {
   for (int repetition = 0; repetition < 20; ++repetition) {
-    Arena early;
+    Arena early(kAddressBytes);
     static std::atomic<uint64_t> charged;
     charged = 0;
     std::thread other([&] {
@@ -169,7 +169,7 @@ TEST_F(ArenaDeathTest, leaves_it_to_the_c_library_when_addresses_are_short) {
         rlimit limit{};
         limit.rlim_cur = limit.rlim_max = 1ull << 32;
         setrlimit(RLIMIT_AS, &limit);
-        Arena late;
+        Arena late(kAddressBytes);
         late.attach(Account::hooks(), directory_.path());
         _exit(late.allocate(kMiB, 1) == nullptr && Account::resident == 0 ? 0 : 1);
       },

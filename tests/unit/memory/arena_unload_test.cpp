@@ -141,6 +141,7 @@ class RandomUnloadTest : public ArenaTest {
       else
         unload_some(random);
     }
+    charge_all();  // changes were made while it was not charged, as other threads may
     unload_and_charge_again();
     for (auto& entry : shadows_) compare(entry);
     EXPECT_EQ(unload_and_charge_again().written_bytes, 0u) << "it has only been read since the last unload";
@@ -209,7 +210,7 @@ class RandomUnloadDeathTest : public RandomUnloadTest {
  protected:
   [[noreturn]] void play_without(storage::Refusal refusal) {
     storage::refuse(refusal);
-    new (&arena_) Arena;  // the one that SetUp attached has its file already
+    new (&arena_) Arena(kAddressBytes);  // the one that SetUp attached has its file already
     SetUp();
     play(test_seed(), 150);
     _exit(HasFailure() ? 1 : 0);

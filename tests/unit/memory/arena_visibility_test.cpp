@@ -101,7 +101,7 @@ TEST_F(VisibilityTest, a_parent_reads_it_in_its_child) {
   ASSERT_EQ(pipe(done), 0);
   const pid_t pid = fork();
   if (pid == 0) {
-    Arena own;
+    Arena own(kAddressBytes);
     own.attach(MemoryAccount{}, directory_.path());
     auto* memory = static_cast<unsigned char*>(own.allocate(kBytes, 1));
     fill(memory, kBytes, 6);

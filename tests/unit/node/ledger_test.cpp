@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kBudget = 32 * kMiB;
-constexpr uint64_t kStoreFloor = 2 * kMiB;  // a sixteenth of the budget
+constexpr uint64_t kStoreFloor = 2 * kMiB;            // a sixteenth of the budget
+constexpr uint64_t kAllowance = (16 + 3 * 4) * kMiB;  // of four ranks, for what is not the program's data
 
 // Rank 0 is the test's own thread; the others are threads that do what a sleeping rank does.
 class LedgerTest : public testing::Test {
@@ -211,22 +212,21 @@ TEST_F(LedgerTest, accepts_the_budget_that_it_names) {
 
 TEST_F(LedgerTest, counts_processes_beyond_their_allowance) {
   SimulatedRank rank(mapped_again(segment_), 0);
-  const uint64_t allowance = (24 + 3 * 4) * kMiB;
   rank.scheduler.acquire_slot();
-  rank.ledger.set_base(allowance);
+  rank.ledger.set_base(kAllowance);
   rank.allocate(20 * kMiB);
   EXPECT_EQ(segment_.header().peak_bytes, 20 * kMiB);
-  rank.ledger.set_base(allowance + 4 * kMiB);
+  rank.ledger.set_base(kAllowance + 4 * kMiB);
   EXPECT_EQ(segment_.header().peak_bytes, 24 * kMiB);
-  rank.ledger.set_base(allowance - kMiB);
-  EXPECT_EQ(segment_.header().base_bytes, allowance - kMiB);
+  rank.ledger.set_base(kAllowance - kMiB);
+  EXPECT_EQ(segment_.header().base_bytes, kAllowance - kMiB);
   EXPECT_EQ(segment_.header().peak_bytes, 24 * kMiB);
 }
 
 TEST_F(LedgerTest, counts_envelopes_that_wait_like_processes) {
   SimulatedRank rank(mapped_again(segment_), 0);
   rank.scheduler.acquire_slot();
-  rank.ledger.set_base((24 + 3 * 4) * kMiB);
+  rank.ledger.set_base(kAllowance);
   segment_.header().used_cells = 4 * kMiB / kCellBytes;
   rank.allocate(20 * kMiB);
   EXPECT_EQ(segment_.header().peak_bytes, 24 * kMiB);
