@@ -52,9 +52,10 @@ def render(
         rows.append([contender.title, *figures])
     parts = ["\n".join(_setting_lines(setting, measurement)), table(rows), table(_ratio_rows(measurement))]
     if residency:
+        verdict = "within" if residency.peak_bytes <= setting.allowed_bytes else "ABOVE"
         parts.append(
             f"resident (Pss of all ranks): at most {residency.peak_bytes / MIB:.0f} MiB in {residency.sample_count} "
-            f"samples; allowed {setting.allowed_bytes / MIB:.0f} MiB (longest gap {residency.longest_gap_s:.2f} s)"
+            f"samples, {verdict} {setting.allowed_bytes / MIB:.0f} MiB (longest gap {residency.longest_gap_s:.2f} s)"
         )
     titles = {contender.name: contender.title for contender in contenders}
     for name, reason in measurement.left_out.items():
