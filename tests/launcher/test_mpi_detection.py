@@ -66,6 +66,7 @@ def test_library_behind_another_library_counts(compile_program, tmp_path):
         tmp_path / "program",
         str(tmp_path / "libsolver.so"),
         f"-Wl,-rpath,{tmp_path}",
+        f"-Wl,-rpath-link,{tmp_path}",  # a linker with a system root of its own looks for libmpi.so.12 in there
         source='extern "C" int solve(); int main() { return solve(); }\n',
     )
     assert detect_mpi_library(str(program)).flavour == "mpich"

@@ -179,6 +179,7 @@ ROW = 'MPI_Comm_dup,{kind},{tags},1.0,,communicators,int,"MPI_Comm comm, MPI_Com
         (ROW.format(kind="request", tags=""), "returns no request"),
         (ROW.format(kind="local", tags="") * 2, "two rows"),
     ],
+    ids=lambda value: value if "," not in value else "row",
 )
 def test_refuses_a_row_that_contradicts_itself(tmp_path: Path, row: str, complaint: str) -> None:
     path = tmp_path / "table.csv"
