@@ -5,10 +5,12 @@ import shutil
 import time
 import uuid
 from pathlib import Path
-from typing import Callable, Iterator, List, Set
+from typing import Callable, Iterator, List, Set, TypeVar
 
 import pytest
 from runner import DISAPPEARANCE_S, Runner, kill_marked, marked_processes
+
+Found = TypeVar("Found")
 
 SOURCE = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("SPILLWAY_BUILD", SOURCE / "build")).resolve()
@@ -31,16 +33,24 @@ def shared_memory_files() -> Set[str]:
     return {str(path) for path in Path("/dev/shm").iterdir()}
 
 
-def in_use(segments: Set[str]) -> Set[str]:
-    """Those that a living process has mapped: other programs of the machine make segments too."""
-    used = set()
+def unused_segments(segments: Set[str]) -> Set[str]:
+    """Those that no living process has mapped: other programs of the machine make segments too."""
+    used: Set[str] = set()
     for maps in Path("/proc").glob("[0-9]*/maps"):
         try:
             text = maps.read_text()
         except OSError:
             continue  # ended meanwhile, or another user's
         used |= {segment for segment in segments if segment in text}
-    return used
+    return segments - used
+
+
+def still_there(look: Callable[[], Found]) -> Found:
+    """What a look finds when its time to disappear is over; nothing at all, once it finds nothing."""
+    deadline = time.monotonic() + DISAPPEARANCE_S
+    while (found := look()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -79,13 +89,10 @@ def nothing_left_behind(run: Runner, spill_dir: Path) -> Iterator[None]:
     """After the test: no process that it started, no named shared segment, no file where it spilled."""
     segments_before = shared_memory_files()
     yield
-    deadline = time.monotonic() + DISAPPEARANCE_S
-    while marked_processes(run.mark) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    left = marked_processes(run.mark)
+    left = still_there(lambda: marked_processes(run.mark))
     assert not left, f"processes left: {left}"
-    segments_left = shared_memory_files() - segments_before
-    assert not segments_left - in_use(segments_left), "shared segments left"
+    segments_left = still_there(lambda: unused_segments(shared_memory_files() - segments_before))
+    assert not segments_left, f"shared segments left: {segments_left}"
     assert not list(spill_dir.iterdir()), "spill files left"
 
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -42,15 +43,21 @@ def test_process(run, nothing_left_behind):
 def test_file(spill_dir, nothing_left_behind):
     (spill_dir / "rank0.spill").write_bytes(b"left")
 
+def test_segment(run, nothing_left_behind):
+    open("/dev/shm/SEGMENT", "w").close()
+
 def test_clean(run, spill_dir, nothing_left_behind):
     run("true")
 """
 
 
-def test_nothing_left_behind_notices_processes_and_files(tmp_path: Path, build_dir: Path) -> None:
-    (tmp_path / "test_forgetful.py").write_text(FORGETFUL_TESTS)
-    for shared in ("conftest.py", "runner.py"):
-        shutil.copy(Path(__file__).with_name(shared), tmp_path)
+def test_nothing_left_behind_notices_processes_files_and_segments(tmp_path: Path, build_dir: Path) -> None:
+    segment = Path("/dev/shm") / f"forgotten-{uuid.uuid4().hex}"
+    (tmp_path / "test_forgetful.py").write_text(FORGETFUL_TESTS.replace("/dev/shm/SEGMENT", str(segment)))
+    shutil.copy(Path(__file__).with_name("conftest.py"), tmp_path)
+    patient = Path(__file__).with_name("runner.py").read_text()
+    assert "DISAPPEARANCE_S = 5.0" in patient
+    (tmp_path / "runner.py").write_text(patient.replace("DISAPPEARANCE_S = 5.0", "DISAPPEARANCE_S = 0.5"))
     outcome = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", str(tmp_path)],
         env={**os.environ, "SPILLWAY_BUILD": str(build_dir)},
@@ -59,5 +66,7 @@ def test_nothing_left_behind_notices_processes_and_files(tmp_path: Path, build_d
         timeout=60,
         cwd=tmp_path,
     )
-    assert "3 passed, 2 errors" in outcome.stdout
-    assert "processes left" in outcome.stdout and "spill files left" in outcome.stdout
+    segment.unlink()
+    assert "4 passed, 3 errors" in outcome.stdout
+    for found in ("processes left", "spill files left", "shared segments left"):
+        assert found in outcome.stdout

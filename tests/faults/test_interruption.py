@@ -22,9 +22,11 @@ def heed_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
-def started(run, command, line="last words", preexec=heed_signals):
+def started(run, command, line="last words", times=1, preexec=heed_signals):
+    """Starts a job, and returns when it has printed such a line that many times."""
     process = run.start(command, preexec_fn=preexec)
-    wait_for_line(process, line)
+    for _ in range(times):
+        wait_for_line(process, line)
     return process
 
 
@@ -46,15 +48,14 @@ def test_signal_to_the_front_end_ends_the_job(run, job_command, flavour, number,
 
 def test_signal_that_is_ignored_from_the_start_stays_ignored(run, job_command, flavour):
     command = job_command(flavour, "slow_messages")
-    process = started(run, command, "passes messages", preexec=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = started(run, command, "passes messages", 1, lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=30)
     assert process.returncode == 0
 
 
 def test_ranks_get_the_signal_and_time_to_act_on_it(run, job_command, flavour):
-    process = started(run, job_command(flavour, "checkpoint", *ALL_AT_ONCE), "waits for SIGTERM")
-    time.sleep(1)  # until every rank waits
+    process = started(run, job_command(flavour, "checkpoint", *ALL_AT_ONCE), "waits for SIGTERM", RANKS)
     process.send_signal(signal.SIGTERM)
     stdout, _ = process.communicate(timeout=20)
     assert process.returncode == 128 + signal.SIGTERM
@@ -100,8 +101,7 @@ def test_nothing_survives_a_killed_front_end_or_agent(run, job_command, flavour,
 
 
 def test_user_signals_reach_the_ranks(run, job_command, flavour):
-    process = started(run, job_command(flavour, "count_usr1", *ALL_AT_ONCE), "waits for SIGUSR1")
-    time.sleep(1)
+    process = started(run, job_command(flavour, "count_usr1", *ALL_AT_ONCE), "waits for SIGUSR1", RANKS)
     process.send_signal(signal.SIGUSR1)
     stdout, _ = process.communicate(timeout=20)
     assert process.returncode == 0
