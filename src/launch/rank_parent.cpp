@@ -168,7 +168,9 @@ void RankParent::take_signal() {
   if (read(signals_.number(), &signal, sizeof signal) != static_cast<ssize_t>(sizeof signal)) return;
   const int number = static_cast<int>(signal.ssi_signo);
   if (number == SIGCHLD) return reap();
-  if (program_ > 0) kill(program_, number);
+  if (program_ <= 0) return;
+  segments_.note(program_);  // it may end of this
+  kill(program_, number);
 }
 
 void RankParent::reap() {
