@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#ifdef OPEN_MPI
 #define SPILLWAY_WEAK(handle) extern __typeof__(handle) handle __attribute__((weak))
 extern "C" {
 SPILLWAY_WEAK(ompi_message_no_proc);
@@ -20,3 +21,4 @@ SPILLWAY_WEAK(ompi_mpi_uint64_t);
 SPILLWAY_WEAK(ompi_request_null);
 }
 #undef SPILLWAY_WEAK
+#endif

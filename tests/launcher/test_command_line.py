@@ -1,9 +1,9 @@
 """The command line of `spillway`, the plan and its defaults."""
 
 import os
+import resource
 import shutil
 import subprocess
-import time
 
 import pytest
 from spillway.command_line import parse_run_options
@@ -119,9 +119,14 @@ def test_works_through_a_link_and_after_a_move(run, build_dir, spill_dir, progra
 
 
 def test_starts_fast(spillway):
+    # In processor time: the machine may have other work.
+    def processor_time():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
     def once():
-        begin = time.monotonic()
+        begin = processor_time()
         subprocess.run([str(spillway), "--version"], check=True, capture_output=True)
-        return time.monotonic() - begin
+        return processor_time() - begin
 
     assert min(once() for _ in range(10)) < 0.1
