@@ -83,7 +83,6 @@ DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {
   Runtime* runtime = call_.runtime();
   if (runtime == nullptr) return;
   const mpi::CommunicatorRef comm = runtime->communicators.find(over);
-  if (comm != nullptr && comm->size == 1 && !comm->is_inter) return;
   call_.leave_slot(node::RankState::blocked_collective);
   if (comm != nullptr) gather_asleep(*runtime, comm->context(mpi::Traffic::gathering), comm->local_group, function);
   runtime->self.record().state = static_cast<uint32_t>(node::RankState::delegated);

@@ -1,5 +1,6 @@
 #include "mpi/communicator.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace spillway::mpi {
@@ -62,11 +63,19 @@ CommunicatorRef CommunicatorTable::find(MPI_Comm handle) {
   return last_ = found->second;
 }
 
+// A reduction on an intercommunicator gives each group what the other has: the first tells the other group, the second
+// the rest of its own.
 uint64_t CommunicatorTable::agree_on_number(MPI_Comm handle, const Communicator& made) {
   uint64_t number = made.proposes() ? propose_number() : 0;
-  int root = 0;
-  if (made.is_inter && made.group_proposes()) root = made.rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
-  PMPI_Bcast(&number, 1, MPI_UINT64_T, root, handle);
+  if (!made.is_inter) {
+    PMPI_Bcast(&number, 1, MPI_UINT64_T, 0, handle);
+    return number;
+  }
+  for (int step = 0; step < 2; ++step) {
+    uint64_t theirs = 0;
+    PMPI_Allreduce(&number, &theirs, 1, MPI_UINT64_T, MPI_MAX, handle);
+    number = std::max(number, theirs);
+  }
   return number;
 }
 

@@ -167,11 +167,12 @@ void Runtime::send_acknowledgements() {
   is_acknowledging_ = false;
 }
 
-// Any call that looks for a message makes the library move on everything that it has in hand.
+// A call that looks for a message makes the library move on everything that it has in hand. On MPI_COMM_WORLD: for
+// MPI_COMM_SELF, MPICH looks no further than this process.
 bool Runtime::progress_library() {
   if (finalized_ || self.record().pins == 0) return false;
   int flag = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
   return true;
 }
 
