@@ -147,7 +147,9 @@ void Arena::free(void* address) {
     Region* region = region_at(address);
     bytes = region->bytes;
     charged = is_charged(*region);
-    mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    // Fails only for want of mappings; then the pages at least are given back.
+    if (mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+      madvise(address, bytes, MADV_DONTNEED);
     if (region->is_file_backed) file_.drop_cache(region->begin - begin_, bytes);
     region_of_granule_[(region->begin - begin_) / kGranuleBytes] = 0;
     addresses_.give_back(region->begin, bytes);

@@ -150,7 +150,7 @@ TEST_P(ChaosTest, ends_when_hardly_more_than_one_rank_fits) {
 TEST_P(ChaosTest, ends_when_everything_fits) {
   Plan plan;
   plan.slots = GetParam();
-  plan.budget_bytes = 8 * 16 * kMiB * 2;
+  plan.budget_bytes = 256 * kMiB;
   plan.seed = test_seed();
   run(plan);
 }

@@ -27,7 +27,7 @@ enum class Refusal {
 
 inline void refuse(Refusal refusal) {
   constexpr auto kNumber = static_cast<uint32_t>(offsetof(seccomp_data, nr));
-  const auto argument = [](unsigned i) { return static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * i); };
+  const auto argument = [](size_t i) { return static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * i); };
   struct Rule {
     uint32_t number;
     unsigned argument;
