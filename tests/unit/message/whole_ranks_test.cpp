@@ -190,9 +190,7 @@ TEST_P(WholeRanksTest, lose_no_byte_when_two_of_them_fit) { EXPECT_GT(run(2 * kR
 
 TEST_P(WholeRanksTest, lose_no_byte_when_hardly_one_of_them_fits) { EXPECT_GT(run(kRankBytesMax + 3 * kMiB), 0u); }
 
-TEST_P(WholeRanksTest, unload_nothing_when_all_of_them_fit) {
-  EXPECT_EQ(run(uint64_t{4 * kRanks} * kRankBytesMax), 0u);
-}
+TEST_P(WholeRanksTest, unload_nothing_when_all_of_them_fit) { EXPECT_EQ(run(4 * kRankBytesMax * kRanks), 0u); }
 
 INSTANTIATE_TEST_SUITE_P(, WholeRanksTest, testing::Values(1, 3),
                          [](const auto& parameter) { return "slots_" + std::to_string(parameter.param); });
