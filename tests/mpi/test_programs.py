@@ -1,0 +1,74 @@
+"""Self-checking MPI programs, one for each family of operations: right under any number of slots, and equal to plain MPI."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+
+PROGRAMS = [
+    "communicators",
+    "completion",
+    "data_movement",
+    "datatypes",
+    "flood",
+    "intercommunicators",
+    "matching",
+    "polling",
+    "reductions",
+    "request_queries",
+    "send_modes",
+    "sizes",
+    "statuses",
+    "thread_levels",
+]
+# Every number of ranks with one slot, some slots or a slot for each.
+LAYOUTS = [(1, 1), (2, 2), (3, 1), (4, 2), (8, 1)]
+LIMIT_S = 120
+
+
+@pytest.fixture
+def program(build_dir):
+    return lambda name, flavour: build_dir / "lib" / "spillway" / "tests" / f"{name}-{flavour}"
+
+
+@pytest.fixture
+def job(spillway, spill_dir, program):
+    def command(name, flavour, ranks, slots, memory="256M", summary="none"):
+        options = ["-n", ranks, "--slots", slots, "--memory", memory, "--spill-dir", spill_dir, "--summary", summary]
+        return [spillway, "run", *options, "--", program(name, flavour)]
+
+    return command
+
+
+@pytest.mark.parametrize(("ranks", "slots"), LAYOUTS)
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "thread_levels"])
+def test_checks_itself(run, job, flavour, name, ranks, slots):
+    """`strict`: also where one of the MPI libraries is wrong."""
+    finished = run(*job(name, flavour, ranks, slots), "strict", timeout_s=LIMIT_S)
+    assert finished.stdout  # says how many checks it made
+
+
+@pytest.mark.parametrize("level", ["single", "funneled", "serialized", "multiple"])
+def test_thread_level(run, job, flavour, level):
+    run(*job("thread_levels", flavour, 3, 1), level, timeout_s=LIMIT_S)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_says_what_it_says_on_plain_mpi(run, job, plain_mpi, program, flavour, name):
+    plain = run(*plain_mpi(flavour, 2), program(name, flavour), timeout_s=LIMIT_S)
+    assert run(*job(name, flavour, 2, 1), timeout_s=LIMIT_S).stdout == plain.stdout != ""
+
+
+def test_64_megabytes_by_way_of_the_disk(run, job, flavour):
+    command = job("sizes", flavour, 3, 1, "300M", summary="json")
+    finished = run(*command, 64 << 20, timeout_s=LIMIT_S)
+    summary = json.loads(finished.stdout[finished.stdout.index("{") :] if "{" in finished.stdout else finished.stderr)
+    assert summary["totals"]["spilled_bytes"] >= 64 << 20
+    assert summary["peak_bytes"] <= summary["budget_bytes"]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_more_messages_than_the_node_has_cells(run, job, flavour, ranks):
+    """262144 cells: the sender has to wait, and the receiver to acknowledge when there is none left."""
+    run(*job("flood", flavour, ranks, 2, "1G"), 300000, timeout_s=LIMIT_S)
