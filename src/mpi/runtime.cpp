@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -42,18 +43,6 @@ uint64_t progress_library_hook() {
   return the_runtime->progress_library() ? kTurnNs : 0;
 }
 
-// Only the thread that uses MPI can sleep on the rank's behalf, and only while the rank holds its slot; others are
-// charged without waiting.
-void make_room_hook(uint64_t bytes) {
-  if (the_runtime == nullptr) return;
-  const bool may_sleep =
-      pthread_equal(pthread_self(), mpi_thread) && the_runtime->self.state() == node::RankState::running;
-  if (may_sleep)
-    the_runtime->ledger.make_resident(bytes);
-  else
-    the_runtime->ledger.charge(bytes);
-}
-
 void give_back_hook(uint64_t resident_bytes, uint64_t managed_bytes) {
   if (the_runtime != nullptr) the_runtime->ledger.give_back(resident_bytes, managed_bytes);
 }
@@ -61,10 +50,35 @@ void give_back_hook(uint64_t resident_bytes, uint64_t managed_bytes) {
 bool fatal_hook(const char* message) { return the_runtime != nullptr && the_runtime->report_fatal(message); }
 
 // A forked child has a copy of the rank's memory but is not the rank: it must neither charge nor free on its behalf.
-void forget_in_child() {
-  if (the_runtime == nullptr) return;
-  the_runtime->arena.detach();
+memory::Arena* arena_across_fork = nullptr;  // stays when the runtime is forgotten: a child may fork again
+
+void before_fork() { arena_across_fork->lock_for_fork(); }
+void after_fork_in_parent() { arena_across_fork->unlock_after_fork(); }
+void after_fork_in_child() {
+  arena_across_fork->unlock_after_fork();
+  arena_across_fork->detach();
   the_runtime = nullptr;
+}
+
+// Where several threads may use MPI, the one that allocates cannot know whether another one is about to give the slot up.
+bool one_thread_uses_mpi() {
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  struct stat tasks{};  // a folder has two links more than subfolders, here one per thread
+  return level < MPI_THREAD_SERIALIZED || (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3);
+}
+
+// Only the thread that uses MPI can sleep on the rank's behalf, and only while the rank holds its slot; others are
+// charged without waiting.
+void make_room_hook(uint64_t bytes) {
+  if (the_runtime == nullptr) return;
+  const bool may_sleep =
+      pthread_equal(pthread_self(), mpi_thread) && the_runtime->self.state() == node::RankState::running &&
+      one_thread_uses_mpi();
+  if (may_sleep)
+    the_runtime->ledger.make_resident(bytes);
+  else
+    the_runtime->ledger.charge(bytes);
 }
 
 uint64_t heap_bytes() {
@@ -212,11 +226,8 @@ void start_runtime(memory::Arena& arena) {
   const uint64_t already_allocated =
       arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook}, spill_directory);
   the_runtime->ledger.adopt(already_allocated);
-  pthread_atfork([] { the_runtime->arena.lock_for_fork(); }, [] { the_runtime->arena.unlock_after_fork(); },
-                 [] {
-                   the_runtime->arena.unlock_after_fork();
-                   forget_in_child();
-                 });
+  arena_across_fork = &arena;
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   the_runtime->scheduler.acquire_slot();
 }
 

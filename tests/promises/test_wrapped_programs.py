@@ -23,6 +23,11 @@ def test_program_started_by_a_shell(run, spillway, spill_dir, phases, plain_mpi,
     assert rounds.findall(under_spillway.stdout) == rounds.findall(plain.stdout) != []
 
 
+def test_ranks_may_fork_and_their_children_may_too(run, job, flavour):
+    finished = run(*job(flavour, 2, 1, "64M", "fork", 8))
+    assert finished.stdout == "round 0: 0000000000000000\n"  # no child failed
+
+
 def test_program_without_spillway_run_is_left_alone(run, build_dir, phases, plain_mpi, flavour):
     library = build_dir / "lib" / "spillway" / f"libspillway-{flavour}.so"
     command = [*plain_mpi(flavour, 2), "env", f"LD_PRELOAD={library}", phases(flavour), "sweep", 4, 1]

@@ -4,11 +4,13 @@
 //   phases read MIB ROUNDS        fills its MIB once, then only reads
 //   phases exchange MIB ROUNDS    an all-to-all of MIB per rank in each round
 //   phases usage MIB              rank 0 prints what Spillway says of its memory
+//   phases fork MIB               every rank forks a child that forks again; both look at the rank's memory
 //   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
 //
 // Rank 0 prints a line per round that depends on every byte of every rank, and is the same for the same ranks and arguments.
 #include <mpi.h>
 #include <spillway/spillway.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -75,6 +77,24 @@ void usage(size_t words) {
   report(0, digest(data));
 }
 
+// Exit status of a child that runs `body`, or 1 when it did not exit.
+template <typename Body>
+int in_child(Body body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+void fork_twice(size_t words) {
+  const std::vector<uint64_t> data(words, 7);
+  const uint64_t wanted = digest(data);
+  const auto look = [&] { return digest(data) == wanted ? 0 : 2; };
+  const int failed = in_child([&] { return look() + in_child(look); });
+  report(0, static_cast<uint64_t>(failed));
+}
+
 void idle(double seconds) {
   char token = 0;
   if (rank == 0) {
@@ -101,6 +121,8 @@ int main(int argc, char** argv) {
     sweep(words, rounds, false);
   } else if (argc > 2 && strcmp(argv[1], "exchange") == 0) {
     exchange(words, rounds);
+  } else if (argc > 2 && strcmp(argv[1], "fork") == 0) {
+    fork_twice(words);
   } else if (argc > 2 && strcmp(argv[1], "usage") == 0) {
     usage(words);
   } else if (argc > 2 && strcmp(argv[1], "idle") == 0) {
