@@ -16,6 +16,7 @@ SPILLWAY_WEAK(ompi_mpi_comm_self);
 SPILLWAY_WEAK(ompi_mpi_comm_world);
 SPILLWAY_WEAK(ompi_mpi_datatype_null);
 SPILLWAY_WEAK(ompi_mpi_group_null);
+SPILLWAY_WEAK(ompi_mpi_op_max);
 SPILLWAY_WEAK(ompi_mpi_op_null);
 SPILLWAY_WEAK(ompi_mpi_uint64_t);
 SPILLWAY_WEAK(ompi_request_null);
