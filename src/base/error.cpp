@@ -28,7 +28,8 @@ void fatal(const char* format, ...) {
 
 void check_failed(const char* condition, const char* file, int line) {
   const char* slash = strrchr(file, '/');
-  fatal("internal error: %s does not hold (%s:%d); please report this as a bug", condition, slash ? slash + 1 : file, line);
+  fatal("internal error: %s does not hold (%s:%d); please report this as a bug", condition, slash ? slash + 1 : file,
+        line);
 }
 
 }  // namespace spillway::base

@@ -5,8 +5,8 @@
 
 namespace spillway::base {
 
-// Who is told of a fatal error besides standard error; the text is complete and ends without newline. Returns true when the
-// message has been handed on (to the node agent), so that it is not printed twice.
+// Who is told of a fatal error besides standard error; the text is complete and ends without newline. Returns true when
+// the message has been handed on (to the node agent), so that it is not printed twice.
 using FatalSink = bool (*)(const char* message);
 void set_fatal_sink(FatalSink sink);
 

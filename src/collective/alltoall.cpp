@@ -4,8 +4,8 @@
 
 namespace spillway::collective {
 
-// All parts leave for the store before any is taken, so input and output may be the same memory. Each rank begins with its right
-// neighbour, so that not all ranks fill the same mailbox at a time.
+// All parts leave for the store before any is taken, so input and output may be the same memory. Each rank begins with
+// its right neighbour, so that not all ranks fill the same mailbox at a time.
 int alltoall(Runtime& runtime, const Communicator& comm, const Part& in, const Part& out) {
   Receives receives(runtime, comm, "MPI_Alltoall");
   receives.expect_all_but(comm.rank);

@@ -1,10 +1,12 @@
 // Blocking collective operations within one node (BDMPI 5.4), one per source file.
 //
-// Two phases: every rank contributes, through the message store, and goes to sleep; when what it waits for has been contributed it runs
-// again and takes its result. Nobody waits for another rank's taking. Payloads that several ranks get exist once. Reductions are
-// computed in rank order by one rank, so results are the same, bit for bit, in every run.
+// Two phases: every rank contributes, through the message store, and goes to sleep; when what it waits for has been
+// contributed it runs again and takes its result. Nobody waits for another rank's taking. Payloads that several ranks
+// get exist once. Reductions are computed in rank order by one rank, so results are the same, bit for bit, in every
+// run.
 //
-// All take intracommunicators; `comm` members call them in the same order. MPI_IN_PLACE is given where MPI has it, as the address.
+// All take intracommunicators; `comm` members call them in the same order. MPI_IN_PLACE is given where MPI has it, as
+// the address.
 #pragma once
 
 #include <mpi.h>
@@ -29,8 +31,8 @@ class Numbers {
  public:
   Numbers(const int* narrow) : narrow_(narrow) {}  // NOLINT(google-explicit-constructor): either form is meant
   template <typename Wide>
-    requires(sizeof(Wide) == 8)
-  Numbers(const Wide* wide) : wide_(reinterpret_cast<const int64_t*>(wide)) {}  // NOLINT(google-explicit-constructor)
+  requires(sizeof(Wide) == 8) Numbers(const Wide* wide)
+      : wide_(reinterpret_cast<const int64_t*>(wide)) {}  // NOLINT(google-explicit-constructor)
   int64_t operator[](int i) const { return narrow_ != nullptr ? narrow_[i] : wide_ != nullptr ? wide_[i] : 0; }
 
  private:
@@ -38,7 +40,8 @@ class Numbers {
   const int64_t* wide_ = nullptr;
 };
 
-// A buffer with one part for each rank: part i has counts[i] elements and begins displacements[i] elements (bytes, for alltoallw) in.
+// A buffer with one part for each rank: part i has counts[i] elements and begins displacements[i] elements (bytes, for
+// alltoallw) in.
 struct PartedBuffer {
   void* address;
   Numbers counts;
@@ -71,7 +74,8 @@ int alltoall(Runtime& runtime, const Communicator& comm, const Part& in, const P
 int reduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, int root);
 int allreduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op);
 // Rank i gets counts[i] elements of the result.
-int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, void* out, const Numbers& counts, MPI_Datatype type, MPI_Op op);
+int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, void* out, const Numbers& counts,
+                   MPI_Datatype type, MPI_Op op);
 int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, bool exclusive);
 
 }  // namespace spillway::collective

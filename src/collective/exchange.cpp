@@ -83,8 +83,8 @@ void Receives::wait() {
             first = receive.source;
             break;
           }
-        snprintf(text, size, "%s on a communicator of %d: %llu ranks have not come, rank %d first", operation_, comm_.size,
-                 static_cast<unsigned long long>(missing()), first);
+        snprintf(text, size, "%s on a communicator of %d: %llu ranks have not come, rank %d first", operation_,
+                 comm_.size, static_cast<unsigned long long>(missing()), first);
       });
 }
 

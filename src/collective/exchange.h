@@ -1,7 +1,8 @@
-// What the collective algorithms are made of: send to a rank, receive from ranks, in the collective context of a communicator.
+// What the collective algorithms are made of: send to a rank, receive from ranks, in the collective context of a
+// communicator.
 //
-// Between two ranks messages keep their order, and all ranks call the collectives of a communicator in the same order, so that the
-// messages of two operations cannot be taken for each other.
+// Between two ranks messages keep their order, and all ranks call the collectives of a communicator in the same order,
+// so that the messages of two operations cannot be taken for each other.
 #pragma once
 
 #include <cstdint>

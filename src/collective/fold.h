@@ -1,7 +1,8 @@
 // Reduction of what all ranks contribute, in rank order, by one rank.
 //
-// ((v0 op v1) op v2) op ...: the same association in every run and for every schedule, so that results are bit-identical and operations that
-// do not commute are served. Two temporaries of one contribution's size, whatever the number of ranks.
+// ((v0 op v1) op v2) op ...: the same association in every run and for every schedule, so that results are
+// bit-identical and operations that do not commute are served. Two temporaries of one contribution's size, whatever the
+// number of ranks.
 #pragma once
 
 #include "collective/exchange.h"
@@ -11,7 +12,8 @@ namespace spillway::collective {
 
 class Fold {
  public:
-  // `own` is this rank's contribution. REQUIRES: `receives` expects all other ranks, in rank order, and wait() has returned.
+  // `own` is this rank's contribution. REQUIRES: `receives` expects all other ranks, in rank order, and wait() has
+  // returned.
   Fold(const Communicator& comm, Receives& receives, const TypedBuffer& own, MPI_Op op);
 
   // Takes the next rank's contribution in; the first call gives rank 0's value. Returns an MPI error class.

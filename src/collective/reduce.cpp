@@ -10,7 +10,8 @@ TypedBuffer own_contribution(const TypedBuffer& in, void* out) {
 }
 
 // At the rank that folds: waits for all, folds, and leaves the result in `out`.
-int fold_into(Runtime& runtime, const Communicator& comm, const TypedBuffer& own, void* out, MPI_Op op, const char* operation) {
+int fold_into(Runtime& runtime, const Communicator& comm, const TypedBuffer& own, void* out, MPI_Op op,
+              const char* operation) {
   Receives receives(runtime, comm, operation);
   receives.expect_all_but(comm.rank);
   receives.wait();

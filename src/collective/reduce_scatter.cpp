@@ -4,8 +4,8 @@
 
 namespace spillway::collective {
 
-int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, void* out, const Numbers& counts, MPI_Datatype type,
-                   MPI_Op op) {
+int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, void* out, const Numbers& counts,
+                   MPI_Datatype type, MPI_Op op) {
   TypedBuffer own = mpi::input_buffer(in == MPI_IN_PLACE ? out : in, 0, type);
   for (int rank = 0; rank < comm.size; ++rank) own.count += counts[rank];
   const TypedBuffer mine{out, counts[comm.rank], type};

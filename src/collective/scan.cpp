@@ -4,7 +4,8 @@
 
 namespace spillway::collective {
 
-// Rank 0 folds and hands each prefix on as it comes. Exclusive: rank i gets the prefix that ends before it; rank 0 gets nothing.
+// Rank 0 folds and hands each prefix on as it comes. Exclusive: rank i gets the prefix that ends before it; rank 0 gets
+// nothing.
 int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, bool exclusive) {
   const TypedBuffer own{in.address == MPI_IN_PLACE ? out : in.address, in.count, in.type};
   const TypedBuffer mine{out, in.count, in.type};

@@ -22,9 +22,11 @@ SPILLWAY_ENTRY int MPI_Waitany(int count, MPI_Request requests[], int* index, MP
                   [&] { return PMPI_Waitany(count, requests, index, status); });
 }
 
-SPILLWAY_ENTRY int MPI_Waitsome(int count, MPI_Request requests[], int* done_count, int indices[], MPI_Status statuses[]) {
-  return dispatch([&](Runtime& runtime) { return mpi::wait_some(runtime, count, requests, done_count, indices, statuses); },
-                  [&] { return PMPI_Waitsome(count, requests, done_count, indices, statuses); });
+SPILLWAY_ENTRY int MPI_Waitsome(int count, MPI_Request requests[], int* done_count, int indices[],
+                                MPI_Status statuses[]) {
+  return dispatch(
+      [&](Runtime& runtime) { return mpi::wait_some(runtime, count, requests, done_count, indices, statuses); },
+      [&] { return PMPI_Waitsome(count, requests, done_count, indices, statuses); });
 }
 
 SPILLWAY_ENTRY int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
@@ -42,9 +44,11 @@ SPILLWAY_ENTRY int MPI_Testany(int count, MPI_Request requests[], int* index, in
                   [&] { return PMPI_Testany(count, requests, index, flag, status); });
 }
 
-SPILLWAY_ENTRY int MPI_Testsome(int count, MPI_Request requests[], int* done_count, int indices[], MPI_Status statuses[]) {
-  return dispatch([&](Runtime& runtime) { return mpi::test_some(runtime, count, requests, done_count, indices, statuses); },
-                  [&] { return PMPI_Testsome(count, requests, done_count, indices, statuses); });
+SPILLWAY_ENTRY int MPI_Testsome(int count, MPI_Request requests[], int* done_count, int indices[],
+                                MPI_Status statuses[]) {
+  return dispatch(
+      [&](Runtime& runtime) { return mpi::test_some(runtime, count, requests, done_count, indices, statuses); },
+      [&] { return PMPI_Testsome(count, requests, done_count, indices, statuses); });
 }
 
 SPILLWAY_ENTRY int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
@@ -53,7 +57,8 @@ SPILLWAY_ENTRY int MPI_Request_get_status(MPI_Request request, int* flag, MPI_St
 }
 
 #if SPILLWAY_HAS_MPI_4_1
-SPILLWAY_ENTRY int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+SPILLWAY_ENTRY int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag,
+                                              MPI_Status statuses[]) {
   return dispatch([&](Runtime& runtime) { return mpi::look_at_all(runtime, count, requests, flag, statuses); },
                   [&] { return PMPI_Request_get_status_all(count, requests, flag, statuses); });
 }
@@ -73,7 +78,8 @@ SPILLWAY_ENTRY int MPI_Request_get_status_some(int count, const MPI_Request requ
 #endif
 
 SPILLWAY_ENTRY int MPI_Request_free(MPI_Request* request) {
-  return dispatch([&](Runtime& runtime) { return mpi::free_request(runtime, request); }, [&] { return PMPI_Request_free(request); });
+  return dispatch([&](Runtime& runtime) { return mpi::free_request(runtime, request); },
+                  [&] { return PMPI_Request_free(request); });
 }
 
 SPILLWAY_ENTRY int MPI_Cancel(MPI_Request* request) {

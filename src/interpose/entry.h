@@ -1,8 +1,8 @@
 // What every handwritten entry point does first: find out whether the call is Spillway's.
 //
-// It is the MPI library's when there is no job (the program was started by a plain mpiexec), before MPI_Init and after MPI_Finalize, when
-// the library calls an exported MPI function itself, and for communicators that Spillway does not know: then the
-// library serves it, or reports what is wrong with it.
+// It is the MPI library's when there is no job (the program was started by a plain mpiexec), before MPI_Init and after
+// MPI_Finalize, when the library calls an exported MPI function itself, and for communicators that Spillway does not
+// know: then the library serves it, or reports what is wrong with it.
 #pragma once
 
 #include <mpi.h>
@@ -22,7 +22,8 @@
 #define SPILLWAY_HAS_MPI_4_1 0
 #endif
 
-// Entry points with counts exist twice since MPI 4.0: MPI_X with int, MPI_X_c with MPI_Count. `DEFINE` is a macro of (suffix, Count, Displacement).
+// Entry points with counts exist twice since MPI 4.0: MPI_X with int, MPI_X_c with MPI_Count. `DEFINE` is a macro of
+// (suffix, Count, Displacement).
 #if MPI_VERSION >= 4
 #define SPILLWAY_DEFINE_BOTH(DEFINE) \
   DEFINE(, int, int)                 \

@@ -1,7 +1,8 @@
 // malloc and its family: large allocations come from the storage-backed arena, all others from the C library.
 //
-// "Large" is SegmentHeader::minimum_managed_bytes once the rank has attached, and its default before. The C library is called by the
-// names it exports for this purpose (__libc_*), which need no look-up and are there before anything else is.
+// "Large" is SegmentHeader::minimum_managed_bytes once the rank has attached, and its default before. The C library is
+// called by the names it exports for this purpose (__libc_*), which need no look-up and are there before anything else
+// is.
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -80,7 +81,8 @@ SPILLWAY_EXPORT void* calloc(size_t count, size_t size) {
 
 SPILLWAY_EXPORT void* realloc(void* memory, size_t bytes) {
   if (!arena().contains(memory)) {
-    if (memory == nullptr || !is_managed_size(bytes)) return memory == nullptr ? malloc(bytes) : __libc_realloc(memory, bytes);
+    if (memory == nullptr || !is_managed_size(bytes))
+      return memory == nullptr ? malloc(bytes) : __libc_realloc(memory, bytes);
     return move_to(malloc(bytes), memory, libc_usable_bytes(memory), bytes);
   }
   if (bytes == 0) {

@@ -13,7 +13,8 @@ template <typename Library>
 int send_entry(const TypedBuffer& buffer, int destination, int tag, MPI_Comm comm, SendMode mode, Library library) {
   return dispatch_on(
       comm, [&](const mpi::Communicator& c) { return mpi::check_send(c, buffer, destination, tag); },
-      [&](Runtime& runtime, const CommunicatorRef& c) { return mpi::send(runtime, c, buffer, destination, tag, mode); }, library);
+      [&](Runtime& runtime, const CommunicatorRef& c) { return mpi::send(runtime, c, buffer, destination, tag, mode); },
+      library);
 }
 
 template <typename Library>
@@ -32,8 +33,8 @@ int isend_entry(const TypedBuffer& buffer, int destination, int tag, MPI_Comm co
 }
 
 // The datatype is held: the program may free its handle before the receive completes.
-void start_receive(Runtime& runtime, mpi::Request& request, const CommunicatorRef& comm, const TypedBuffer& buffer, int source,
-                   int tag) {
+void start_receive(Runtime& runtime, mpi::Request& request, const CommunicatorRef& comm, const TypedBuffer& buffer,
+                   int source, int tag) {
   request.type = mpi::DatatypeHold(buffer.type);
   mpi::prepare_receive(request, comm, TypedBuffer{buffer.address, buffer.count, request.type.type()}, source, tag);
   mpi::start(runtime, request);
@@ -43,11 +44,13 @@ template <typename Library>
 int receive_entry(const TypedBuffer& buffer, int source, int tag, MPI_Comm comm, MPI_Status* status, Library library) {
   return dispatch_on(
       comm, [&](const mpi::Communicator& c) { return mpi::check_receive(c, buffer, source, tag); },
-      [&](Runtime& runtime, const CommunicatorRef& c) { return mpi::receive(runtime, c, buffer, source, tag, status); }, library);
+      [&](Runtime& runtime, const CommunicatorRef& c) { return mpi::receive(runtime, c, buffer, source, tag, status); },
+      library);
 }
 
 template <typename Library>
-int ireceive_entry(const TypedBuffer& buffer, int source, int tag, MPI_Comm comm, MPI_Request* request, Library library) {
+int ireceive_entry(const TypedBuffer& buffer, int source, int tag, MPI_Comm comm, MPI_Request* request,
+                   Library library) {
   return dispatch_on(
       comm, [&](const mpi::Communicator& c) { return mpi::check_receive(c, buffer, source, tag); },
       [&](Runtime& runtime, const CommunicatorRef& c) {
@@ -59,17 +62,18 @@ int ireceive_entry(const TypedBuffer& buffer, int source, int tag, MPI_Comm comm
       library);
 }
 
-int check_both(const mpi::Communicator& comm, const TypedBuffer& out, int destination, int send_tag, const TypedBuffer& in,
-               int source, int receive_tag) {
+int check_both(const mpi::Communicator& comm, const TypedBuffer& out, int destination, int send_tag,
+               const TypedBuffer& in, int source, int receive_tag) {
   const int error = mpi::check_send(comm, out, destination, send_tag);
   return error != MPI_SUCCESS ? error : mpi::check_receive(comm, in, source, receive_tag);
 }
 
 template <typename Library>
-int send_receive_entry(const TypedBuffer& out, int destination, int send_tag, const TypedBuffer& in, int source, int receive_tag,
-                       MPI_Comm comm, MPI_Status* status, Library library) {
+int send_receive_entry(const TypedBuffer& out, int destination, int send_tag, const TypedBuffer& in, int source,
+                       int receive_tag, MPI_Comm comm, MPI_Status* status, Library library) {
   return dispatch_on(
-      comm, [&](const mpi::Communicator& c) { return check_both(c, out, destination, send_tag, in, source, receive_tag); },
+      comm,
+      [&](const mpi::Communicator& c) { return check_both(c, out, destination, send_tag, in, source, receive_tag); },
       [&](Runtime& runtime, const CommunicatorRef& c) {
         return mpi::send_receive(runtime, c, out, destination, send_tag, in, source, receive_tag, status);
       },
@@ -78,10 +82,12 @@ int send_receive_entry(const TypedBuffer& out, int destination, int send_tag, co
 
 // A send is complete as soon as it is buffered, so the request of both is that of the receive.
 template <typename Library>
-[[maybe_unused]] int isend_receive_entry(const TypedBuffer& out, int destination, int send_tag, const TypedBuffer& in, int source,
-                                         int receive_tag, MPI_Comm comm, MPI_Request* request, Library library) {
+[[maybe_unused]] int isend_receive_entry(const TypedBuffer& out, int destination, int send_tag, const TypedBuffer& in,
+                                         int source, int receive_tag, MPI_Comm comm, MPI_Request* request,
+                                         Library library) {
   return dispatch_on(
-      comm, [&](const mpi::Communicator& c) { return check_both(c, out, destination, send_tag, in, source, receive_tag); },
+      comm,
+      [&](const mpi::Communicator& c) { return check_both(c, out, destination, send_tag, in, source, receive_tag); },
       [&](Runtime& runtime, const CommunicatorRef& c) {
         mpi::send(runtime, c, out, destination, send_tag, SendMode::buffered);
         mpi::Request& made = runtime.requests.create();
@@ -97,71 +103,74 @@ template <typename Library>
 
 using namespace spillway::interpose;
 
-#define DEFINE_SEND(NAME, MODE)                                                                                                \
-  SPILLWAY_ENTRY int MPI_##NAME(const void* buf, SPILLWAY_COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {  \
-    return send_entry(input_buffer(buf, count, type), dest, tag, comm, SendMode::MODE,                                         \
-                      [&] { return PMPI_##NAME(buf, count, type, dest, tag, comm); });                                         \
+#define DEFINE_SEND(NAME, MODE)                                                                              \
+  SPILLWAY_ENTRY int MPI_##NAME(const void* buf, SPILLWAY_COUNT count, MPI_Datatype type, int dest, int tag, \
+                                MPI_Comm comm) {                                                             \
+    return send_entry(input_buffer(buf, count, type), dest, tag, comm, SendMode::MODE,                       \
+                      [&] { return PMPI_##NAME(buf, count, type, dest, tag, comm); });                       \
   }
-#define DEFINE_ISEND(NAME, MODE)                                                                                               \
-  SPILLWAY_ENTRY int MPI_##NAME(const void* buf, SPILLWAY_COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,    \
-                                MPI_Request* request) {                                                                        \
-    return isend_entry(input_buffer(buf, count, type), dest, tag, comm, SendMode::MODE, request,                               \
-                       [&] { return PMPI_##NAME(buf, count, type, dest, tag, comm, request); });                               \
+#define DEFINE_ISEND(NAME, MODE)                                                                             \
+  SPILLWAY_ENTRY int MPI_##NAME(const void* buf, SPILLWAY_COUNT count, MPI_Datatype type, int dest, int tag, \
+                                MPI_Comm comm, MPI_Request* request) {                                       \
+    return isend_entry(input_buffer(buf, count, type), dest, tag, comm, SendMode::MODE, request,             \
+                       [&] { return PMPI_##NAME(buf, count, type, dest, tag, comm, request); });             \
   }
-#define DEFINE_RECEIVES(SUFFIX, COUNT, DISPLACEMENT)                                                                           \
-  SPILLWAY_ENTRY int MPI_Recv##SUFFIX(void* buf, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm,           \
-                                      MPI_Status* status) {                                                                    \
-    return receive_entry(TypedBuffer{buf, count, type}, source, tag, comm, status,                                             \
-                         [&] { return PMPI_Recv##SUFFIX(buf, count, type, source, tag, comm, status); });                      \
-  }                                                                                                                            \
-  SPILLWAY_ENTRY int MPI_Irecv##SUFFIX(void* buf, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm,          \
-                                       MPI_Request* request) {                                                                 \
-    return ireceive_entry(TypedBuffer{buf, count, type}, source, tag, comm, request,                                           \
-                          [&] { return PMPI_Irecv##SUFFIX(buf, count, type, source, tag, comm, request); });                   \
-  }                                                                                                                            \
-  SPILLWAY_ENTRY int MPI_Sendrecv##SUFFIX(const void* out, COUNT out_count, MPI_Datatype out_type, int dest, int send_tag,     \
-                                          void* in, COUNT in_count, MPI_Datatype in_type, int source, int receive_tag,         \
-                                          MPI_Comm comm, MPI_Status* status) {                                                 \
-    return send_receive_entry(input_buffer(out, out_count, out_type), dest, send_tag, TypedBuffer{in, in_count, in_type},      \
-                              source, receive_tag, comm, status, [&] {                                                         \
-                                return PMPI_Sendrecv##SUFFIX(out, out_count, out_type, dest, send_tag, in, in_count, in_type,  \
-                                                             source, receive_tag, comm, status);                               \
-                              });                                                                                              \
-  }                                                                                                                            \
-  SPILLWAY_ENTRY int MPI_Sendrecv_replace##SUFFIX(void* buf, COUNT count, MPI_Datatype type, int dest, int send_tag,           \
-                                                  int source, int receive_tag, MPI_Comm comm, MPI_Status* status) {            \
-    const TypedBuffer buffer{buf, count, type};                                                                                \
-    return send_receive_entry(buffer, dest, send_tag, buffer, source, receive_tag, comm, status, [&] {                         \
-      return PMPI_Sendrecv_replace##SUFFIX(buf, count, type, dest, send_tag, source, receive_tag, comm, status);               \
-    });                                                                                                                        \
-  }                                                                                                                            \
-  SPILLWAY_ENTRY int MPI_Mrecv##SUFFIX(void* buf, COUNT count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {  \
-    const auto library = [&] { return PMPI_Mrecv##SUFFIX(buf, count, type, message, status); };                                \
-    return dispatch(                                                                                                           \
-        [&](Runtime& runtime) {                                                                                                \
-          spillway::mpi::Request request;                                                                                      \
-          if (!spillway::mpi::take_message(runtime, message, TypedBuffer{buf, count, type}, request)) return library();        \
-          spillway::mpi::complete(runtime, request);                                                                           \
-          spillway::mpi::set_status(status, request.outcome);                                                                  \
-          return spillway::mpi::raise(request.communicator->handle, request.outcome.error);                                    \
-        },                                                                                                                     \
-        library);                                                                                                              \
-  }                                                                                                                            \
-  SPILLWAY_ENTRY int MPI_Imrecv##SUFFIX(void* buf, COUNT count, MPI_Datatype type, MPI_Message* message,                       \
-                                        MPI_Request* request) {                                                                \
-    const auto library = [&] { return PMPI_Imrecv##SUFFIX(buf, count, type, message, request); };                              \
-    return dispatch(                                                                                                           \
-        [&](Runtime& runtime) {                                                                                                \
-          spillway::mpi::Request& made = runtime.requests.create();                                                            \
-          made.type = spillway::mpi::DatatypeHold(type);                                                                       \
-          if (!spillway::mpi::take_message(runtime, message, TypedBuffer{buf, count, made.type.type()}, made)) {               \
-            runtime.requests.remove(made);                                                                                     \
-            return library();                                                                                                  \
-          }                                                                                                                    \
-          *request = made.handle;                                                                                              \
-          return MPI_SUCCESS;                                                                                                  \
-        },                                                                                                                     \
-        library);                                                                                                              \
+#define DEFINE_RECEIVES(SUFFIX, COUNT, DISPLACEMENT)                                                                  \
+  SPILLWAY_ENTRY int MPI_Recv##SUFFIX(void* buf, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm,  \
+                                      MPI_Status* status) {                                                           \
+    return receive_entry(TypedBuffer{buf, count, type}, source, tag, comm, status,                                    \
+                         [&] { return PMPI_Recv##SUFFIX(buf, count, type, source, tag, comm, status); });             \
+  }                                                                                                                   \
+  SPILLWAY_ENTRY int MPI_Irecv##SUFFIX(void* buf, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm, \
+                                       MPI_Request* request) {                                                        \
+    return ireceive_entry(TypedBuffer{buf, count, type}, source, tag, comm, request,                                  \
+                          [&] { return PMPI_Irecv##SUFFIX(buf, count, type, source, tag, comm, request); });          \
+  }                                                                                                                   \
+  SPILLWAY_ENTRY int MPI_Sendrecv##SUFFIX(const void* out, COUNT out_count, MPI_Datatype out_type, int dest,          \
+                                          int send_tag, void* in, COUNT in_count, MPI_Datatype in_type, int source,   \
+                                          int receive_tag, MPI_Comm comm, MPI_Status* status) {                       \
+    return send_receive_entry(input_buffer(out, out_count, out_type), dest, send_tag,                                 \
+                              TypedBuffer{in, in_count, in_type}, source, receive_tag, comm, status, [&] {            \
+                                return PMPI_Sendrecv##SUFFIX(out, out_count, out_type, dest, send_tag, in, in_count,  \
+                                                             in_type, source, receive_tag, comm, status);             \
+                              });                                                                                     \
+  }                                                                                                                   \
+  SPILLWAY_ENTRY int MPI_Sendrecv_replace##SUFFIX(void* buf, COUNT count, MPI_Datatype type, int dest, int send_tag,  \
+                                                  int source, int receive_tag, MPI_Comm comm, MPI_Status* status) {   \
+    const TypedBuffer buffer{buf, count, type};                                                                       \
+    return send_receive_entry(buffer, dest, send_tag, buffer, source, receive_tag, comm, status, [&] {                \
+      return PMPI_Sendrecv_replace##SUFFIX(buf, count, type, dest, send_tag, source, receive_tag, comm, status);      \
+    });                                                                                                               \
+  }                                                                                                                   \
+  SPILLWAY_ENTRY int MPI_Mrecv##SUFFIX(void* buf, COUNT count, MPI_Datatype type, MPI_Message* message,               \
+                                       MPI_Status* status) {                                                          \
+    const auto library = [&] { return PMPI_Mrecv##SUFFIX(buf, count, type, message, status); };                       \
+    return dispatch(                                                                                                  \
+        [&](Runtime& runtime) {                                                                                       \
+          spillway::mpi::Request request;                                                                             \
+          if (!spillway::mpi::take_message(runtime, message, TypedBuffer{buf, count, type}, request))                 \
+            return library();                                                                                         \
+          spillway::mpi::complete(runtime, request);                                                                  \
+          spillway::mpi::set_status(status, request.outcome);                                                         \
+          return spillway::mpi::raise(request.communicator->handle, request.outcome.error);                           \
+        },                                                                                                            \
+        library);                                                                                                     \
+  }                                                                                                                   \
+  SPILLWAY_ENTRY int MPI_Imrecv##SUFFIX(void* buf, COUNT count, MPI_Datatype type, MPI_Message* message,              \
+                                        MPI_Request* request) {                                                       \
+    const auto library = [&] { return PMPI_Imrecv##SUFFIX(buf, count, type, message, request); };                     \
+    return dispatch(                                                                                                  \
+        [&](Runtime& runtime) {                                                                                       \
+          spillway::mpi::Request& made = runtime.requests.create();                                                   \
+          made.type = spillway::mpi::DatatypeHold(type);                                                              \
+          if (!spillway::mpi::take_message(runtime, message, TypedBuffer{buf, count, made.type.type()}, made)) {      \
+            runtime.requests.remove(made);                                                                            \
+            return library();                                                                                         \
+          }                                                                                                           \
+          *request = made.handle;                                                                                     \
+          return MPI_SUCCESS;                                                                                         \
+        },                                                                                                            \
+        library);                                                                                                     \
   }
 
 #define SPILLWAY_COUNT int
@@ -189,22 +198,22 @@ DEFINE_ISEND(Issend_c, synchronous)
 SPILLWAY_DEFINE_BOTH(DEFINE_RECEIVES)
 
 #if MPI_VERSION >= 4
-#define DEFINE_ISENDRECV(SUFFIX, COUNT, DISPLACEMENT)                                                                          \
-  SPILLWAY_ENTRY int MPI_Isendrecv##SUFFIX(const void* out, COUNT out_count, MPI_Datatype out_type, int dest, int send_tag,    \
-                                           void* in, COUNT in_count, MPI_Datatype in_type, int source, int receive_tag,        \
-                                           MPI_Comm comm, MPI_Request* request) {                                              \
-    return isend_receive_entry(input_buffer(out, out_count, out_type), dest, send_tag, TypedBuffer{in, in_count, in_type},     \
-                               source, receive_tag, comm, request, [&] {                                                       \
-                                 return PMPI_Isendrecv##SUFFIX(out, out_count, out_type, dest, send_tag, in, in_count,         \
-                                                               in_type, source, receive_tag, comm, request);                   \
-                               });                                                                                             \
-  }                                                                                                                            \
-  SPILLWAY_ENTRY int MPI_Isendrecv_replace##SUFFIX(void* buf, COUNT count, MPI_Datatype type, int dest, int send_tag,          \
-                                                   int source, int receive_tag, MPI_Comm comm, MPI_Request* request) {         \
-    const TypedBuffer buffer{buf, count, type};                                                                                \
-    return isend_receive_entry(buffer, dest, send_tag, buffer, source, receive_tag, comm, request, [&] {                       \
-      return PMPI_Isendrecv_replace##SUFFIX(buf, count, type, dest, send_tag, source, receive_tag, comm, request);             \
-    });                                                                                                                        \
+#define DEFINE_ISENDRECV(SUFFIX, COUNT, DISPLACEMENT)                                                                  \
+  SPILLWAY_ENTRY int MPI_Isendrecv##SUFFIX(const void* out, COUNT out_count, MPI_Datatype out_type, int dest,          \
+                                           int send_tag, void* in, COUNT in_count, MPI_Datatype in_type, int source,   \
+                                           int receive_tag, MPI_Comm comm, MPI_Request* request) {                     \
+    return isend_receive_entry(input_buffer(out, out_count, out_type), dest, send_tag,                                 \
+                               TypedBuffer{in, in_count, in_type}, source, receive_tag, comm, request, [&] {           \
+                                 return PMPI_Isendrecv##SUFFIX(out, out_count, out_type, dest, send_tag, in, in_count, \
+                                                               in_type, source, receive_tag, comm, request);           \
+                               });                                                                                     \
+  }                                                                                                                    \
+  SPILLWAY_ENTRY int MPI_Isendrecv_replace##SUFFIX(void* buf, COUNT count, MPI_Datatype type, int dest, int send_tag,  \
+                                                   int source, int receive_tag, MPI_Comm comm, MPI_Request* request) { \
+    const TypedBuffer buffer{buf, count, type};                                                                        \
+    return isend_receive_entry(buffer, dest, send_tag, buffer, source, receive_tag, comm, request, [&] {               \
+      return PMPI_Isendrecv_replace##SUFFIX(buf, count, type, dest, send_tag, source, receive_tag, comm, request);     \
+    });                                                                                                                \
   }
 SPILLWAY_DEFINE_BOTH(DEFINE_ISENDRECV)
 #endif
@@ -219,7 +228,9 @@ SPILLWAY_ENTRY int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* sta
 SPILLWAY_ENTRY int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   return dispatch_on(
       comm, [&](const spillway::mpi::Communicator& c) { return spillway::mpi::check_match(c, source, tag); },
-      [&](Runtime& runtime, const CommunicatorRef& c) { return spillway::mpi::probe_now(runtime, c, source, tag, flag, status); },
+      [&](Runtime& runtime, const CommunicatorRef& c) {
+        return spillway::mpi::probe_now(runtime, c, source, tag, flag, status);
+      },
       [&] { return PMPI_Iprobe(source, tag, comm, flag, status); });
 }
 
@@ -232,7 +243,8 @@ SPILLWAY_ENTRY int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* m
       [&] { return PMPI_Mprobe(source, tag, comm, message, status); });
 }
 
-SPILLWAY_ENTRY int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
+SPILLWAY_ENTRY int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+                               MPI_Status* status) {
   return dispatch_on(
       comm, [&](const spillway::mpi::Communicator& c) { return spillway::mpi::check_match(c, source, tag); },
       [&](Runtime& runtime, const CommunicatorRef& c) {

@@ -8,8 +8,8 @@ namespace spillway::launch {
 namespace {
 
 constexpr std::string_view kFolder = "/dev/shm/";
-constexpr std::string_view kPrefixes[] = {"ucx_shm_posix_", "vader_segment.", "sm_segment.", "osc_rdma.", "mpich_shar_tmp",
-                                          "psm2_shm", "psm3_shm"};
+constexpr std::string_view kPrefixes[] = {"ucx_shm_posix_", "vader_segment.", "sm_segment.", "osc_rdma.",
+                                          "mpich_shar_tmp", "psm2_shm",       "psm3_shm"};
 
 }  // namespace
 

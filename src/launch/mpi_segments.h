@@ -1,8 +1,8 @@
 // Named shared memory that MPI libraries leave behind when their processes are killed.
 //
-// Some (UCX below MPICH, Open MPI's vader) keep a file in /dev/shm for as long as a rank lives and remove it in MPI_Finalize only. Which
-// files those are is seen in the maps of the living rank: after its MPI_Init, and again before it is killed. Files of other origin, which the
-// program itself may want to keep, are left alone.
+// Some (UCX below MPICH, Open MPI's vader) keep a file in /dev/shm for as long as a rank lives and remove it in
+// MPI_Finalize only. Which files those are is seen in the maps of the living rank: after its MPI_Init, and again before
+// it is killed. Files of other origin, which the program itself may want to keep, are left alone.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,8 @@
-// Hands out ranges of one large reserved range of addresses. Knows addresses only: what is mapped there is the arena's matter.
+// Hands out ranges of one large reserved range of addresses. Knows addresses only: what is mapped there is the arena's
+// matter.
 //
-// First fit, lowest address first: since a range's place in the spill file equals its place in the address space, low addresses keep the
-// file short. Allocates nothing; not thread-safe.
+// First fit, lowest address first: since a range's place in the spill file equals its place in the address space, low
+// addresses keep the file short. Allocates nothing; not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,8 @@ int pagemap_of_this_process() {
   if (owner != getpid()) {
     if (descriptor >= 0) close(descriptor);
     descriptor = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) base::fatal("cannot read /proc/self/pagemap: %s. Spillway needs a mounted /proc", strerror(errno));
+    if (descriptor < 0)
+      base::fatal("cannot read /proc/self/pagemap: %s. Spillway needs a mounted /proc", strerror(errno));
     owner = getpid();
   }
   return descriptor;

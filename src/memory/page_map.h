@@ -1,8 +1,9 @@
-// What the kernel knows of the pages of this process: which are resident, and which of those differ from the spill file.
+// What the kernel knows of the pages of this process: which are resident, and which of those differ from the spill
+// file.
 //
-// A private mapping of the spill file tells dirty from clean by itself: a page that was only read is a page of the file, a page that was
-// written is an anonymous copy. /proc/self/pagemap shows which is which (bit 61), to an ordinary user and on every kernel since
-// 3.5, for 0.01 s per GiB. So dirty tracking needs neither signals nor userfaultfd.
+// A private mapping of the spill file tells dirty from clean by itself: a page that was only read is a page of the
+// file, a page that was written is an anonymous copy. /proc/self/pagemap shows which is which (bit 61), to an ordinary
+// user and on every kernel since 3.5, for 0.01 s per GiB. So dirty tracking needs neither signals nor userfaultfd.
 //
 // Allocates nothing: used below malloc.
 #pragma once
@@ -13,7 +14,8 @@ namespace spillway::memory {
 
 inline constexpr uint64_t kPageBytes = 4096;
 
-// `absent`: never touched, or not since it was unloaded. `clean`: as in the file. `dirty`: only in memory (or in the system's swap).
+// `absent`: never touched, or not since it was unloaded. `clean`: as in the file. `dirty`: only in memory (or in the
+// system's swap).
 enum class PageState : uint8_t { absent, clean, dirty };
 
 struct PageRun {

@@ -1,7 +1,9 @@
-// A pool of equal chunks that the ranks of a node share: those of the message store's memory, and those of its spill file.
+// A pool of equal chunks that the ranks of a node share: those of the message store's memory, and those of its spill
+// file.
 //
-// A payload is a chain of chunks, so the pool cannot fragment. Allocation is lowest chunk first, which keeps payloads in few
-// pieces and lets the unused end of the memory be given back. The pool knows numbers only, not what a chunk's bytes are.
+// A payload is a chain of chunks, so the pool cannot fragment. Allocation is lowest chunk first, which keeps payloads
+// in few pieces and lets the unused end of the memory be given back. The pool knows numbers only, not what a chunk's
+// bytes are.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +22,8 @@ class ChunkPool {
     uint32_t fresh_count = 0;  // chunks that had no memory before: touch marks them
   };
 
-  // A chain of `count` chunks with `references` on it, or first == kNoIndex when there are not as many. At most `fresh_limit` chunks
-  // may be fresh ones.
+  // A chain of `count` chunks with `references` on it, or first == kNoIndex when there are not as many. At most
+  // `fresh_limit` chunks may be fresh ones.
   Chain take(uint64_t count, uint32_t references, uint64_t fresh_limit);
 
   // How many fresh chunks taking `count` would need now; others may take chunks in between.
@@ -32,7 +34,8 @@ class ChunkPool {
   // Drops one reference to the chain; its chunks are free again with the last one.
   void release(uint32_t first);
 
-  // Finds runs of free chunks that have memory, marks them fresh and passes them to `give_back(first, count)`; returns their number.
+  // Finds runs of free chunks that have memory, marks them fresh and passes them to `give_back(first, count)`; returns
+  // their number.
   template <typename GiveBack>
   uint64_t trim(GiveBack give_back);
 
@@ -41,8 +44,8 @@ class ChunkPool {
  private:
   struct State {
     pthread_mutex_t lock;
-    uint64_t used;       // chunks in chains
-    uint64_t resident;   // chunks with memory behind them: used ones and free ones not trimmed
+    uint64_t used;         // chunks in chains
+    uint64_t resident;     // chunks with memory behind them: used ones and free ones not trimmed
     uint64_t search_from;  // no word of the bitmap before this one has a free chunk
   };
 

@@ -1,7 +1,8 @@
 // Envelopes between the ranks of a node, and the mailboxes they go through.
 //
-// Each rank has one mailbox: a stack of cells that any rank pushes to without a lock and that its owner takes as a whole and turns round, so that the messages of
-// a sender arrive in the order sent. A cell carries an envelope and, when it is small, the payload.
+// Each rank has one mailbox: a stack of cells that any rank pushes to without a lock and that its owner takes as a
+// whole and turns round, so that the messages of a sender arrive in the order sent. A cell carries an envelope and,
+// when it is small, the payload.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +38,8 @@ class Mailbox {
  public:
   explicit Mailbox(node::LocalRank& self);
 
-  // Puts a copy of `cell` into the mailbox of local rank `to` and wakes it if it waits for that. When all cells of the node are in use, waits, still
-  // with its slot, until sleeping ranks have emptied their mailboxes.
+  // Puts a copy of `cell` into the mailbox of local rank `to` and wakes it if it waits for that. When all cells of the
+  // node are in use, waits, still with its slot, until sleeping ranks have emptied their mailboxes.
   void push(uint32_t to, const Cell& cell);
 
   // Takes all cells that have arrived, oldest first: calls accept(cell) for each. Returns their number.

@@ -1,8 +1,9 @@
-// Matching of messages and receives of one rank, by MPI's rules (MPI 4.1, 3.5): a message goes to the oldest receive that it fits; a receive takes the oldest
-// message that fits it; messages of one sender in one communicator do not overtake each other.
+// Matching of messages and receives of one rank, by MPI's rules (MPI 4.1, 3.5): a message goes to the oldest receive
+// that it fits; a receive takes the oldest message that fits it; messages of one sender in one communicator do not
+// overtake each other.
 //
-// Knows neither MPI's types nor user memory: a receive is a PostedReceive that its owner keeps until it is matched or withdrawn. Not
-// thread-safe: the runtime's lock guards it.
+// Knows neither MPI's types nor user memory: a receive is a PostedReceive that its owner keeps until it is matched or
+// withdrawn. Not thread-safe: the runtime's lock guards it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct Envelope {
   int32_t tag = 0;
   uint64_t context = 0;
   uint64_t bytes = 0;
-  Payload payload;              // place `none`: the bytes are in `inlined`
+  Payload payload;  // place `none`: the bytes are in `inlined`
   std::vector<std::byte> inlined;
   uint32_t sender = 0;
   uint32_t token = 0;  // 0: nobody waits for an acknowledgement
@@ -42,7 +43,8 @@ class MatchingEngine {
   // A message has arrived. Returns the receive that it was matched with, or nullptr: then it is kept.
   PostedReceive* arrive(std::unique_ptr<Envelope> envelope);
 
-  // Posts a receive. Matched at once when receive->matched is set on return; else `receive` must live until it is matched or withdrawn.
+  // Posts a receive. Matched at once when receive->matched is set on return; else `receive` must live until it is
+  // matched or withdrawn.
   void post(PostedReceive* receive);
 
   // Returns false when it has been matched already.

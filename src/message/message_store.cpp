@@ -13,14 +13,16 @@ namespace {
 constexpr uint64_t kMemoryChunk = node::kMemoryChunkBytes;
 constexpr uint64_t kSpillChunk = node::kSpillChunkBytes;
 
-// Direct I/O needs aligned memory and user buffers are not: they pass through a buffer of this size. 1 MiB is where the device reaches its rate.
+// Direct I/O needs aligned memory and user buffers are not: they pass through a buffer of this size. 1 MiB is where the
+// device reaches its rate.
 constexpr uint64_t kBounceBytes = 1 << 20;
 
 uint64_t chunks_for(uint64_t bytes, uint64_t chunk_bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }
 
 }  // namespace
 
-MessageStore::MessageStore(node::LocalRank& self, node::Ledger& ledger, int spill_descriptor, const char* spill_directory)
+MessageStore::MessageStore(node::LocalRank& self, node::Ledger& ledger, int spill_descriptor,
+                           const char* spill_directory)
     : self_(self),
       ledger_(ledger),
       memory_(self.segment(), self.header().memory_pool_offset, self.header().memory_chunk_count),
@@ -50,7 +52,8 @@ void MessageStore::for_each_piece(const ChunkPool& pool, const Payload& payload,
     const uint32_t first = chunk;
     uint64_t bytes = 0;
     uint32_t expected = chunk;
-    while (chunk != node::kNoIndex && chunk == expected && bytes + chunk_bytes <= piece_bytes && offset + bytes < limit) {
+    while (chunk != node::kNoIndex && chunk == expected && bytes + chunk_bytes <= piece_bytes &&
+           offset + bytes < limit) {
       bytes += chunk_bytes;
       ++expected;
       chunk = pool.next_of(chunk);
@@ -70,9 +73,10 @@ bool MessageStore::put_in_memory(const void* data, Payload& payload, uint32_t re
   if (chain.first == node::kNoIndex) return false;
   payload.place = Place::memory;
   payload.first_chunk = chain.first;
-  for_each_piece(memory_, payload, kMemoryChunk, UINT64_MAX, payload.bytes, [&](uint32_t chunk, uint64_t offset, uint64_t bytes) {
-    memcpy(memory_chunk(chunk), static_cast<const char*>(data) + offset, bytes);
-  });
+  for_each_piece(memory_, payload, kMemoryChunk, UINT64_MAX, payload.bytes,
+                 [&](uint32_t chunk, uint64_t offset, uint64_t bytes) {
+                   memcpy(memory_chunk(chunk), static_cast<const char*>(data) + offset, bytes);
+                 });
   return true;
 }
 
@@ -82,12 +86,13 @@ void MessageStore::put_in_storage(const void* data, Payload& payload, uint32_t r
   payload.place = Place::storage;
   payload.first_chunk = chain.first;
   char* bounce = bounce_buffer();
-  for_each_piece(spill_, payload, kSpillChunk, kBounceBytes, payload.bytes, [&](uint32_t chunk, uint64_t offset, uint64_t bytes) {
-    const uint64_t padded = (bytes + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
-    memcpy(bounce, static_cast<const char*>(data) + offset, bytes);
-    memset(bounce + bytes, 0, padded - bytes);
-    file_.write(bounce, padded, chunk * kSpillChunk);
-  });
+  for_each_piece(
+      spill_, payload, kSpillChunk, kBounceBytes, payload.bytes, [&](uint32_t chunk, uint64_t offset, uint64_t bytes) {
+        const uint64_t padded = (bytes + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
+        memcpy(bounce, static_cast<const char*>(data) + offset, bytes);
+        memset(bounce + bytes, 0, padded - bytes);
+        file_.write(bounce, padded, chunk * kSpillChunk);
+      });
   self_.record().statistics.spilled_bytes.fetch_add(payload.bytes);
 }
 
@@ -101,17 +106,18 @@ Payload MessageStore::put(const void* data, uint64_t bytes, uint32_t readers) {
 void MessageStore::copy_out(const Payload& payload, void* out, uint64_t bytes) {
   auto* to = static_cast<char*>(out);
   if (payload.place == Place::memory) {
-    for_each_piece(memory_, payload, kMemoryChunk, UINT64_MAX, bytes, [&](uint32_t chunk, uint64_t offset, uint64_t part) {
-      memcpy(to + offset, memory_chunk(chunk), part);
-    });
+    for_each_piece(
+        memory_, payload, kMemoryChunk, UINT64_MAX, bytes,
+        [&](uint32_t chunk, uint64_t offset, uint64_t part) { memcpy(to + offset, memory_chunk(chunk), part); });
     return;
   }
   char* bounce = bounce_buffer();
-  for_each_piece(spill_, payload, kSpillChunk, kBounceBytes, bytes, [&](uint32_t chunk, uint64_t offset, uint64_t part) {
-    const uint64_t padded = (part + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
-    file_.read(bounce, padded, chunk * kSpillChunk);
-    memcpy(to + offset, bounce, part);
-  });
+  for_each_piece(
+      spill_, payload, kSpillChunk, kBounceBytes, bytes, [&](uint32_t chunk, uint64_t offset, uint64_t part) {
+        const uint64_t padded = (part + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
+        file_.read(bounce, padded, chunk * kSpillChunk);
+        memcpy(to + offset, bounce, part);
+      });
 }
 
 void MessageStore::release(const Payload& payload) {
@@ -125,9 +131,8 @@ void MessageStore::release_buffer() {
 }
 
 uint64_t MessageStore::trim() {
-  const uint64_t chunks = memory_.trim([&](uint64_t first, uint64_t count) {
-    madvise(memory_chunk(first), count * kMemoryChunk, MADV_REMOVE);
-  });
+  const uint64_t chunks = memory_.trim(
+      [&](uint64_t first, uint64_t count) { madvise(memory_chunk(first), count * kMemoryChunk, MADV_REMOVE); });
   if (chunks != 0) ledger_.give_back_store(chunks * kMemoryChunk);
   return chunks * kMemoryChunk;
 }

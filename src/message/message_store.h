@@ -1,5 +1,6 @@
-// Where payloads wait between sender and receiver (BDMPI 5.3): in the node's shared memory while the budget has room, else in the node's message
-// spill file. A payload is written once and read by each of its receivers; its space is free again with the last of them.
+// Where payloads wait between sender and receiver (BDMPI 5.3): in the node's shared memory while the budget has room,
+// else in the node's message spill file. A payload is written once and read by each of its receivers; its space is free
+// again with the last of them.
 //
 // Between a put and its last release a payload belongs to nobody's process: sender and receiver may both be asleep.
 #pragma once

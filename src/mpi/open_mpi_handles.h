@@ -1,6 +1,6 @@
-// Open MPI's predefined handles are addresses of data in its library. Declared weak, a process that never loads an MPI library (a shell that
-// starts the program, Python before it imports mpi4py) can start with Spillway's library preloaded. Included before all else in every source that is
-// compiled for Open MPI.
+// Open MPI's predefined handles are addresses of data in its library. Declared weak, a process that never loads an MPI
+// library (a shell that starts the program, Python before it imports mpi4py) can start with Spillway's library
+// preloaded. Included before all else in every source that is compiled for Open MPI.
 #pragma once
 
 #include <mpi.h>

@@ -60,11 +60,12 @@ void after_fork_in_child() {
   the_runtime = nullptr;
 }
 
-// Where several threads may use MPI, the one that allocates cannot know whether another one is about to give the slot up.
+// Where several threads may use MPI, the one that allocates cannot know whether another one is about to give the slot
+// up.
 bool one_thread_uses_mpi() {
   int level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
-  struct stat tasks{};  // a folder has two links more than subfolders, here one per thread
+  struct stat tasks {};  // a folder has two links more than subfolders, here one per thread
   return level < MPI_THREAD_SERIALIZED || (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3);
 }
 
@@ -72,9 +73,8 @@ bool one_thread_uses_mpi() {
 // charged without waiting.
 void make_room_hook(uint64_t bytes) {
   if (the_runtime == nullptr) return;
-  const bool may_sleep =
-      pthread_equal(pthread_self(), mpi_thread) && the_runtime->self.state() == node::RankState::running &&
-      one_thread_uses_mpi();
+  const bool may_sleep = pthread_equal(pthread_self(), mpi_thread) &&
+                         the_runtime->self.state() == node::RankState::running && one_thread_uses_mpi();
   if (may_sleep)
     the_runtime->ledger.make_resident(bytes);
   else

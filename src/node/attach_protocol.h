@@ -2,8 +2,8 @@
 // namespace (no file to be left behind). The agent accepts only processes of its own user.
 //
 // Two kinds of process connect: `spillway-rank`, the parent of each rank, which stays connected until the rank has
-// ended and then reports how; and the preloaded library inside the rank, when the program calls MPI_Init. A connection that
-// closes tells the agent that the process is gone; the agent's closing tells the processes to end.
+// ended and then reports how; and the preloaded library inside the rank, when the program calls MPI_Init. A connection
+// that closes tells the agent that the process is gone; the agent's closing tells the processes to end.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +21,27 @@ inline constexpr char kSpillDirVariable[] = "SPILLWAY_SPILL_DIR";  // directory 
 enum class Role : uint32_t { rank_parent = 1, rank_library = 2 };
 
 enum class MessageKind : uint32_t {
-  hello = 1,     // process -> agent, first message
-  welcome = 2,   // agent -> rank_library, with two descriptors: the segment, the message spill file
-  refused = 3,   // agent -> process, `text` says why
-  started = 4,   // rank_parent -> agent: the program runs as `pid`
-  exited = 5,    // rank_parent -> agent: the program ended with `wait_status` (as waitpid gives it)
-  fatal = 6,     // rank_library -> agent: the rank gives up, `text` is the message for the user
-  finalized = 7, // rank_library -> agent: MPI_Finalize has been called
-  release = 8,   // agent -> rank_parent: exit now, with the program's own status
-  kill = 9,      // agent -> rank_parent: kill the program
+  hello = 1,      // process -> agent, first message
+  welcome = 2,    // agent -> rank_library, with two descriptors: the segment, the message spill file
+  refused = 3,    // agent -> process, `text` says why
+  started = 4,    // rank_parent -> agent: the program runs as `pid`
+  exited = 5,     // rank_parent -> agent: the program ended with `wait_status` (as waitpid gives it)
+  fatal = 6,      // rank_library -> agent: the rank gives up, `text` is the message for the user
+  finalized = 7,  // rank_library -> agent: MPI_Finalize has been called
+  release = 8,    // agent -> rank_parent: exit now, with the program's own status
+  kill = 9,       // agent -> rank_parent: kill the program
 };
 
 struct AttachMessage {
   uint32_t magic;
   uint32_t version;
-  uint32_t kind;         // MessageKind
-  uint32_t role;         // Role, in hello
-  int32_t world_rank;    // -1 where not known
-  int32_t world_size;    // in hello of rank_library
-  int32_t pid;           // in hello of rank_library, and started
-  int32_t wait_status;   // in exited
-  char text[480];        // NUL-terminated
+  uint32_t kind;        // MessageKind
+  uint32_t role;        // Role, in hello
+  int32_t world_rank;   // -1 where not known
+  int32_t world_size;   // in hello of rank_library
+  int32_t pid;          // in hello of rank_library, and started
+  int32_t wait_status;  // in exited
+  char text[480];       // NUL-terminated
 };
 static_assert(sizeof(AttachMessage) == 512);
 

@@ -12,8 +12,8 @@ namespace spillway::node {
 
 class Attachment {
  public:
-  // Connects to the agent that SPILLWAY_SOCKET names. Returns nothing when this process was not started by Spillway (no such
-  // variable); ends the process with a message when the agent refuses it.
+  // Connects to the agent that SPILLWAY_SOCKET names. Returns nothing when this process was not started by Spillway (no
+  // such variable); ends the process with a message when the agent refuses it.
   static std::optional<Attachment> connect(int world_rank, int world_size);
 
   Attachment(Attachment&& other) noexcept;
@@ -27,8 +27,8 @@ class Attachment {
   // Tells the agent that MPI_Finalize was called: the rank's end is no failure from now on.
   void report_finalized();
 
-  // Tells the agent why this rank gives up, and with which exit status the job is to end; waits to be ended by it. Returns false if the agent
-  // is gone. Signal-safe, allocates nothing.
+  // Tells the agent why this rank gives up, and with which exit status the job is to end; waits to be ended by it.
+  // Returns false if the agent is gone. Signal-safe, allocates nothing.
   bool report_fatal(const char* message, int exit_status = 1);
 
  private:

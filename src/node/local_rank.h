@@ -1,8 +1,8 @@
 // The calling rank's own place in the node's segment, and how ranks wake each other.
 //
-// A rank sleeps on its doorbell only inside Scheduler and Ledger. Whenever it is rung there, it attends to what others want of it
-// (take the news from its mailbox, make room) and then looks whether it can go on. So a rank that
-// sleeps is always of service, and a rank that computes is never disturbed.
+// A rank sleeps on its doorbell only inside Scheduler and Ledger. Whenever it is rung there, it attends to what others
+// want of it (take the news from its mailbox, make room) and then looks whether it can go on. So a rank that sleeps is
+// always of service, and a rank that computes is never disturbed.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,16 @@
 
 namespace spillway::node {
 
-// What the layers above do for a sleeping rank. Set once, on attach; called in the sleeping thread, without a slot and without locks.
+// What the layers above do for a sleeping rank. Set once, on attach; called in the sleeping thread, without a slot and
+// without locks.
 struct RankHooks {
-  void (*take_news)() = nullptr;                         // empty the mailbox
-  uint64_t (*unload)(uint64_t wanted_bytes) = nullptr;   // returns the bytes given up, at least `wanted_bytes` where there are as many
-  void (*all_charged)() = nullptr;                       // the ledger has charged the rank for all its memory
+  void (*take_news)() = nullptr;  // empty the mailbox
+  uint64_t (*unload)(uint64_t wanted_bytes) =
+      nullptr;                      // returns the bytes given up, at least `wanted_bytes` where there are as many
+  void (*all_charged)() = nullptr;  // the ledger has charged the rank for all its memory
   uint64_t (*trim_store)(uint64_t wanted_bytes) = nullptr;  // give unused pages of the message store back
-  // Moves on what the rank has begun in the MPI library. Returns the longest time to sleep before the next turn, or 0 when nothing is open.
+  // Moves on what the rank has begun in the MPI library. Returns the longest time to sleep before the next turn, or 0
+  // when nothing is open.
   uint64_t (*progress_library)() = nullptr;
 };
 
@@ -42,7 +45,8 @@ class LocalRank {
   // Rings every rank that waits for room. Holds the node's lock: [lock].
   void ring_loading_ranks() const;
 
-  // One turn of a sleeping loop: attends to what others want, then sleeps unless the doorbell was rung since `bell` was read.
+  // One turn of a sleeping loop: attends to what others want, then sleeps unless the doorbell was rung since `bell` was
+  // read.
   void attend_and_sleep(uint32_t bell, uint64_t timeout_ns = 0);
 
  private:

@@ -85,8 +85,8 @@ void Scheduler::start_running() {
   running_faults_ = major_faults();
 }
 
-// While a rank holds a slot its thread either computes or waits for a page of unloaded memory: the difference of elapsed and processor time, in
-// intervals with major faults, is what loading costs.
+// While a rank holds a slot its thread either computes or waits for a page of unloaded memory: the difference of
+// elapsed and processor time, in intervals with major faults, is what loading costs.
 void Scheduler::account_running_time() {
   const uint64_t elapsed = base::now_ns() - running_since_ns_;
   const uint64_t cpu = base::thread_cpu_ns() - running_cpu_ns_;
@@ -173,7 +173,8 @@ void Scheduler::sleep_until(const Condition& condition) {
     const uint32_t bell = me.doorbell;
     if (self_.hooks().take_news != nullptr) self_.hooks().take_news();
     if (condition.is_met()) break;
-    // Dekker with Mailbox::push: it counts the arrival and then reads wake_at; this stores wake_at and then reads the count.
+    // Dekker with Mailbox::push: it counts the arrival and then reads wake_at; this stores wake_at and then reads the
+    // count.
     me.wake_at = taken_ + condition.needed(condition.needed_argument);
     if (me.arrivals >= me.wake_at) continue;
     self_.attend_and_sleep(bell);

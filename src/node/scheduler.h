@@ -1,16 +1,20 @@
 // Node-level cooperative scheduling (BDMPI 4 and 5.2).
 //
-// The problem: more ranks than fit in memory. If all ran, each would push the others' memory out all the time. So at most
-// `slot_count` ranks of a node run between two MPI calls; a rank that must wait gives its slot to a rank that can go on.
+// The problem: more ranks than fit in memory. If all ran, each would push the others' memory out all the time. So at
+// most `slot_count` ranks of a node run between two MPI calls; a rank that must wait gives its slot to a rank that can
+// go on.
 //
-// The policy: of the ranks that are ready, the one with the highest share of its memory resident goes first, because it costs the least to
-// go on with (BDMPI 5.2). A rank that has been passed over more often than there are ranks on the node goes before all others, so nobody
-// starves; counting grants instead of time makes this independent of how long the ranks compute.
+// The policy: of the ranks that are ready, the one with the highest share of its memory resident goes first, because it
+// costs the least to go on with (BDMPI 5.2). A rank that has been passed over more often than there are ranks on the
+// node goes before all others, so nobody starves; counting grants instead of time makes this independent of how long
+// the ranks compute.
 //
-// Invariants (all under SegmentHeader::lock): free_slots + (ranks in running or loading) == slot_count, and free_slots > 0 only while no rank is ready.
+// Invariants (all under SegmentHeader::lock): free_slots + (ranks in running or loading) == slot_count, and free_slots
+// > 0 only while no rank is ready.
 //
-// Costs: one uncontended lock when a rank gives up its slot, one futex wake for the rank that gets it, no processor time while it sleeps. Where there are as
-// many processors as ranks, a rank that must wait first looks for up to 20 us whether the news arrives: that is cheaper than two switches.
+// Costs: one uncontended lock when a rank gives up its slot, one futex wake for the rank that gets it, no processor
+// time while it sleeps. Where there are as many processors as ranks, a rank that must wait first looks for up to 20 us
+// whether the news arrives: that is cheaper than two switches.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +25,8 @@ namespace spillway::node {
 
 class Ledger;
 
-// Frees what a rank that has ended, in whatever state, still holds: its slot, its share of the budget. For the rank itself at exit, and for the agent when
-// the process is gone.
+// Frees what a rank that has ended, in whatever state, still holds: its slot, its share of the budget. For the rank
+// itself at exit, and for the agent when the process is gone.
 void retire_rank(Segment& segment, uint32_t index);
 
 class Scheduler {
@@ -37,9 +41,9 @@ class Scheduler {
   // REQUIRES: the rank holds a slot.
   void release_slot(RankState state);
 
-  // Waits, in `state` and without a slot, until `met()` holds. `met` is evaluated after news were taken; it must not touch user memory.
-  // `needed_arrivals` is how many messages must arrive at least before `met` can hold: the rank is not woken before that.
-  // REQUIRES: the rank holds a slot. ENSURES: it holds one again, and its memory may be used.
+  // Waits, in `state` and without a slot, until `met()` holds. `met` is evaluated after news were taken; it must not
+  // touch user memory. `needed_arrivals` is how many messages must arrive at least before `met` can hold: the rank is
+  // not woken before that. REQUIRES: the rank holds a slot. ENSURES: it holds one again, and its memory may be used.
   template <typename Met, typename Needed>
   void block_until(RankState state, Met met, Needed needed_arrivals) {
     block_until(state, Condition{[](void* f) { return (*static_cast<Met*>(f))(); }, &met,
@@ -54,8 +58,8 @@ class Scheduler {
                           [](void* f) -> uint64_t { return (*static_cast<Needed*>(f))(); }, &needed_arrivals});
   }
 
-  // Lets other ready ranks run first, if there are any: for programs that poll. Returns true if another rank ran. With a `pause_ns` the rank sleeps up to that long (or until it is rung) when nobody else
-  // is ready; 0 returns at once.
+  // Lets other ready ranks run first, if there are any: for programs that poll. Returns true if another rank ran. With
+  // a `pause_ns` the rank sleeps up to that long (or until it is rung) when nobody else is ready; 0 returns at once.
   bool yield(uint64_t pause_ns);
 
   // Adds the time since the last call to compute or load time. For a last account at the end.

@@ -16,7 +16,7 @@ namespace spillway::node {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kCellCount = 1 << 18;           // 64 MiB when all are in flight at once
+constexpr uint64_t kCellCount = 1 << 18;            // 64 MiB when all are in flight at once
 constexpr uint64_t kLeastStoreBytes = 64ull << 20;  // address space only: pages exist once used
 
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -65,8 +65,8 @@ Segment Segment::create(const SegmentConfig& config) {
     base::fatal("cannot make the node's shared segment: %s", strerror(errno));
   void* base = mmap(nullptr, layout.segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   if (base == MAP_FAILED)
-    base::fatal("cannot map the node's shared segment of %llu MiB: %s", static_cast<unsigned long long>(layout.segment_bytes >> 20),
-                strerror(errno));
+    base::fatal("cannot map the node's shared segment of %llu MiB: %s",
+                static_cast<unsigned long long>(layout.segment_bytes >> 20), strerror(errno));
 
   auto* header = new (base) SegmentHeader{};
   header->magic = kSegmentMagic;
@@ -101,7 +101,7 @@ Segment Segment::create(const SegmentConfig& config) {
 
 Segment Segment::attach(int descriptor, std::string& problem) {
   Segment none(descriptor, nullptr, 0);
-  struct stat status{};
+  struct stat status {};
   if (fstat(descriptor, &status) != 0 || static_cast<uint64_t>(status.st_size) < sizeof(SegmentHeader)) {
     problem = "the descriptor of the node's segment is not usable";
     return none;

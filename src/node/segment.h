@@ -30,7 +30,8 @@ class Segment {
   // Makes and maps a new segment. Ends the process with a message when the system refuses.
   static Segment create(const SegmentConfig& config);
 
-  // Maps the segment behind `descriptor` (taken over). On a foreign version or a damaged header returns an unmapped Segment and sets `problem`.
+  // Maps the segment behind `descriptor` (taken over). On a foreign version or a damaged header returns an unmapped
+  // Segment and sets `problem`.
   static Segment attach(int descriptor, std::string& problem);
 
   Segment(Segment&& other) noexcept;
@@ -41,9 +42,7 @@ class Segment {
   int descriptor() const { return descriptor_; }
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
-  RankRecord& rank(uint32_t index) const {
-    return reinterpret_cast<RankRecord*>(base_ + header().ranks_offset)[index];
-  }
+  RankRecord& rank(uint32_t index) const { return reinterpret_cast<RankRecord*>(base_ + header().ranks_offset)[index]; }
   std::byte* at(uint64_t offset) const { return base_ + offset; }
 
  private:
@@ -57,8 +56,8 @@ class Segment {
 // Bytes that the tables of a pool of `chunk_count` chunks take.
 uint64_t pool_table_bytes(uint64_t chunk_count);
 
-// Holds the node's lock. Survives the death of a holder: the state behind the lock is only statistics and scheduling of a job that the
-// agent is about to end.
+// Holds the node's lock. Survives the death of a holder: the state behind the lock is only statistics and scheduling of
+// a job that the agent is about to end.
 class NodeLock {
  public:
   explicit NodeLock(SegmentHeader& header);

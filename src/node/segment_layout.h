@@ -37,30 +37,30 @@ enum class RankState : uint32_t {
 
 // What a rank adds up while it runs. Only the rank itself writes; times in nanoseconds.
 struct RankStatistics {
-  std::atomic<uint64_t> compute_ns;       // held a slot, outside of load and unload
-  std::atomic<uint64_t> wait_ns;          // blocked
-  std::atomic<uint64_t> ready_ns;         // could go on, but had no slot or no room
-  std::atomic<uint64_t> load_ns;          // reading memory back ahead of its use
-  std::atomic<uint64_t> unload_ns;        // writing memory out
-  std::atomic<uint64_t> loaded_bytes;     // of unloaded memory, brought in again
-  std::atomic<uint64_t> unloaded_bytes;   // of memory, written to the spill file
-  std::atomic<uint64_t> spilled_bytes;    // of messages, written to the spill file for want of memory
+  std::atomic<uint64_t> compute_ns;      // held a slot, outside of load and unload
+  std::atomic<uint64_t> wait_ns;         // blocked
+  std::atomic<uint64_t> ready_ns;        // could go on, but had no slot or no room
+  std::atomic<uint64_t> load_ns;         // reading memory back ahead of its use
+  std::atomic<uint64_t> unload_ns;       // writing memory out
+  std::atomic<uint64_t> loaded_bytes;    // of unloaded memory, brought in again
+  std::atomic<uint64_t> unloaded_bytes;  // of memory, written to the spill file
+  std::atomic<uint64_t> spilled_bytes;   // of messages, written to the spill file for want of memory
   std::atomic<uint64_t> sent_messages;
   std::atomic<uint64_t> sent_bytes;
-  std::atomic<uint64_t> yields;           // times the rank passed its slot on
-  std::atomic<uint64_t> unloads;          // times it was asked to make room
+  std::atomic<uint64_t> yields;   // times the rank passed its slot on
+  std::atomic<uint64_t> unloads;  // times it was asked to make room
 };
 
 // One per local rank. Alignment keeps the doorbells of two ranks out of one cache line.
 struct alignas(128) RankRecord {
-  std::atomic<uint32_t> state;         // RankState. Set by the rank and, on a grant, by whoever gives it the slot. [lock]
-  std::atomic<int32_t> pid;            // set on attach; 0 before
-  std::atomic<uint32_t> doorbell;      // futex: incremented by whoever has news for the rank
-  std::atomic<uint32_t> granted;       // 1 when a slot was given to a ready rank [lock]
-  std::atomic<uint64_t> evict_wanted;  // bytes that the rank is asked to unload; 0 when nobody asks [lock]
-  std::atomic<uint64_t> ready_since_ns;   // when it became ready [lock]
-  std::atomic<uint64_t> blocked_since_ns; // when it last blocked [lock]
-  std::atomic<uint64_t> load_ticket;      // order of arrival among those that wait for room; 0 when it does not [lock]
+  std::atomic<uint32_t> state;     // RankState. Set by the rank and, on a grant, by whoever gives it the slot. [lock]
+  std::atomic<int32_t> pid;        // set on attach; 0 before
+  std::atomic<uint32_t> doorbell;  // futex: incremented by whoever has news for the rank
+  std::atomic<uint32_t> granted;   // 1 when a slot was given to a ready rank [lock]
+  std::atomic<uint64_t> evict_wanted;      // bytes that the rank is asked to unload; 0 when nobody asks [lock]
+  std::atomic<uint64_t> ready_since_ns;    // when it became ready [lock]
+  std::atomic<uint64_t> blocked_since_ns;  // when it last blocked [lock]
+  std::atomic<uint64_t> load_ticket;       // order of arrival among those that wait for room; 0 when it does not [lock]
 
   // Ledger. All in bytes. [lock]
   std::atomic<uint64_t> managed_bytes;   // allocated in storage-backed memory
@@ -70,10 +70,10 @@ struct alignas(128) RankRecord {
   std::atomic<int32_t> world_rank;
 
   // Mailbox: a stack of cells that senders push to and that the owner takes whole.
-  std::atomic<uint32_t> mailbox_head;    // newest cell, or kNoIndex
-  std::atomic<uint32_t> passed_over;     // grants that went to others while this rank was ready [lock]
-  std::atomic<uint64_t> arrivals;        // cells ever pushed
-  std::atomic<uint64_t> wake_at;         // the owner sleeps until arrivals >= wake_at; 0: do not ring
+  std::atomic<uint32_t> mailbox_head;  // newest cell, or kNoIndex
+  std::atomic<uint32_t> passed_over;   // grants that went to others while this rank was ready [lock]
+  std::atomic<uint64_t> arrivals;      // cells ever pushed
+  std::atomic<uint64_t> wake_at;       // the owner sleeps until arrivals >= wake_at; 0: do not ring
 
   RankStatistics statistics;
   char waits_for[128];  // what the rank last blocked on, as text; written by the rank before it blocks
@@ -85,11 +85,11 @@ struct SegmentHeader {
   uint64_t segment_bytes;
 
   // Set by the agent before any rank attaches; constant.
-  uint32_t rank_count;       // ranks of this node
+  uint32_t rank_count;  // ranks of this node
   uint32_t slot_count;
-  uint64_t budget_bytes;     // of the node: storage-backed memory + message store + base memory beyond the slack
+  uint64_t budget_bytes;           // of the node: storage-backed memory + message store + base memory beyond the slack
   uint64_t minimum_managed_bytes;  // smaller allocations stay with the C library
-  uint32_t cpu_count;        // that the job may use
+  uint32_t cpu_count;              // that the job may use
   uint32_t reserved0;
   uint64_t ranks_offset;
   uint64_t cells_offset;
@@ -103,19 +103,19 @@ struct SegmentHeader {
   // The one lock of the node: robust, shared between processes. Held for microseconds, never while sleeping.
   pthread_mutex_t lock;
 
-  std::atomic<uint32_t> free_slots;       // [lock]
-  std::atomic<uint32_t> attached_ranks;   // [lock]
-  std::atomic<uint32_t> finished_ranks;   // [lock]
-  std::atomic<uint32_t> job_failed;       // set by the agent when the job must end
-  std::atomic<uint64_t> next_load_ticket; // [lock]
-  std::atomic<uint64_t> store_bytes;      // message store's resident chunks, charged to the budget [lock]
-  std::atomic<uint64_t> resident_bytes;   // sum over ranks of resident_bytes [lock]
-  std::atomic<uint64_t> base_bytes;       // sum over ranks of base_bytes [lock]
-  std::atomic<uint64_t> peak_bytes;       // maximum ever of what the ledger counts [lock]
-  std::atomic<uint64_t> free_cells;       // head of the free list of cells: tag << 32 | index
-  std::atomic<uint64_t> used_cells;       // cells taken so far from the never-used part
-  std::atomic<uint32_t> loading_ranks;    // ranks with a load ticket [lock]
-  std::atomic<uint32_t> overtakings;      // times that room went to a rank while another waited longer [lock]
+  std::atomic<uint32_t> free_slots;        // [lock]
+  std::atomic<uint32_t> attached_ranks;    // [lock]
+  std::atomic<uint32_t> finished_ranks;    // [lock]
+  std::atomic<uint32_t> job_failed;        // set by the agent when the job must end
+  std::atomic<uint64_t> next_load_ticket;  // [lock]
+  std::atomic<uint64_t> store_bytes;       // message store's resident chunks, charged to the budget [lock]
+  std::atomic<uint64_t> resident_bytes;    // sum over ranks of resident_bytes [lock]
+  std::atomic<uint64_t> base_bytes;        // sum over ranks of base_bytes [lock]
+  std::atomic<uint64_t> peak_bytes;        // maximum ever of what the ledger counts [lock]
+  std::atomic<uint64_t> free_cells;        // head of the free list of cells: tag << 32 | index
+  std::atomic<uint64_t> used_cells;        // cells taken so far from the never-used part
+  std::atomic<uint32_t> loading_ranks;     // ranks with a load ticket [lock]
+  std::atomic<uint32_t> overtakings;       // times that room went to a rank while another waited longer [lock]
 };
 
 // One envelope, with the payload inside when it is small. Cells are passed between ranks through mailboxes.

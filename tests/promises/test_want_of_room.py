@@ -34,6 +34,8 @@ def test_disk_that_gets_full_in_mid_run(run, job, build_dir, flavour, arguments,
     environment = {"LD_PRELOAD": str(full_disk), "SPILLWAY_TEST_DISK_BYTES": str(bytes_left)}
     finished = run(*job(flavour, 6, 1, "64M", *arguments), status=1, env=environment)
     message = message_of(finished.stderr)
-    assert re.match(r"spillway: rank \d on host \S+ \(process \d+\) cannot put \d+ MiB more into the spill directory", message)
+    assert re.match(
+        r"spillway: rank \d on host \S+ \(process \d+\) cannot put \d+ MiB more into the spill directory", message
+    )
     assert "  Cause:  No space left on device" in message and "  Remedy: free space there" in message
     assert finished.wall_s < 20

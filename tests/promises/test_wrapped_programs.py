@@ -16,7 +16,20 @@ def test_process_without_mpi_runs_with_the_library_preloaded(run, build_dir, fla
 
 def test_program_started_by_a_shell(run, spillway, spill_dir, phases, plain_mpi, flavour):
     arguments = f"{phases(flavour)} sweep 8 2"
-    options = ["-n", 3, "--slots", 1, "--memory", "64M", "--spill-dir", spill_dir, "--mpi", flavour, "--summary", "none"]
+    options = [
+        "-n",
+        3,
+        "--slots",
+        1,
+        "--memory",
+        "64M",
+        "--spill-dir",
+        spill_dir,
+        "--mpi",
+        flavour,
+        "--summary",
+        "none",
+    ]
     under_spillway = run(spillway, "run", *options, "--", "/bin/sh", "-c", f"{arguments}; exit $?")
     plain = run(*plain_mpi(flavour, 3), *arguments.split())
     rounds = re.compile(r"^round .*", re.MULTILINE)

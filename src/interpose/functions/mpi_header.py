@@ -9,8 +9,7 @@ from typing import Dict, List
 # MPI_Send and MPI_T_init_thread have lower-case letters; what is written in capitals (MPI_NULL_COPY_FN) is a constant
 # to MPI, even where a library makes it a function. MPIX_ marks what is the library's own and no part of MPI.
 _FUNCTION = re.compile(
-    r"^(?P<returns>[\w\s*]+?)\s*\b"
-    r"(?P<name>MPI_(?:T_[a-z]|[A-Z][a-z0-9])\w*)\s*\((?P<parameters>.*)\)$"
+    r"^(?P<returns>[\w\s*]+?)\s*\b" r"(?P<name>MPI_(?:T_[a-z]|[A-Z][a-z0-9])\w*)\s*\((?P<parameters>.*)\)$"
 )
 _NOISE = re.compile(r'\b(?:extern|__extension__|noexcept|inline)\b|"C"')
 _NAMED_POINTER_TO_ARRAY = re.compile(r"\(\s*\*\s*\w*\s*\)")

@@ -1,4 +1,5 @@
-// A disk that gets full: after SPILLWAY_TEST_DISK_BYTES bytes, allocation and writing fail with ENOSPC. Per process; needs no privilege.
+// A disk that gets full: after SPILLWAY_TEST_DISK_BYTES bytes, allocation and writing fail with ENOSPC. Per process;
+// needs no privilege.
 #include <dlfcn.h>
 #include <errno.h>
 #include <sys/types.h>
@@ -30,7 +31,8 @@ extern "C" __attribute__((visibility("default"))) int fallocate(int descriptor, 
   return next<int (*)(int, int, off_t, off_t)>("fallocate")(descriptor, mode, offset, bytes);
 }
 
-extern "C" __attribute__((visibility("default"))) ssize_t pwrite(int descriptor, const void* data, size_t bytes, off_t offset) {
+extern "C" __attribute__((visibility("default"))) ssize_t pwrite(int descriptor, const void* data, size_t bytes,
+                                                                 off_t offset) {
   if (is_full(static_cast<long long>(bytes))) {
     errno = ENOSPC;
     return -1;

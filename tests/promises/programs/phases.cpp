@@ -1,4 +1,5 @@
-// An MPI program of the shape that Spillway is made for: phases of computation on much memory, with a little communication between.
+// An MPI program of the shape that Spillway is made for: phases of computation on much memory, with a little
+// communication between.
 //
 //   phases sweep MIB ROUNDS       every rank reads all its MIB and writes half of it, in each round
 //   phases read MIB ROUNDS        fills its MIB once, then only reads
@@ -7,7 +8,8 @@
 //   phases fork MIB               every rank forks a child that forks again; both look at the rank's memory
 //   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
 //
-// Rank 0 prints a line per round that depends on every byte of every rank, and is the same for the same ranks and arguments.
+// Rank 0 prints a line per round that depends on every byte of every rank, and is the same for the same ranks and
+// arguments.
 #include <mpi.h>
 #include <spillway/spillway.h>
 #include <sys/wait.h>
@@ -59,7 +61,8 @@ void exchange(size_t words, int rounds) {
   std::vector<uint64_t> out(part * static_cast<size_t>(size)), in(out.size());
   for (size_t i = 0; i < out.size(); ++i) out[i] = mixed(i + static_cast<uint64_t>(rank));
   for (int round = 0; round < rounds; ++round) {
-    MPI_Alltoall(out.data(), static_cast<int>(part), MPI_UINT64_T, in.data(), static_cast<int>(part), MPI_UINT64_T, MPI_COMM_WORLD);
+    MPI_Alltoall(out.data(), static_cast<int>(part), MPI_UINT64_T, in.data(), static_cast<int>(part), MPI_UINT64_T,
+                 MPI_COMM_WORLD);
     report(round, digest(in));
     for (size_t i = 0; i < in.size(); ++i) out[i] = mixed(in[i]);
   }
@@ -72,7 +75,8 @@ void usage(size_t words) {
     if (rank == 0) printf("not under Spillway\n");
   } else if (rank == 0) {
     printf("managed %llu resident %llu budget %llu slots %u\n", static_cast<unsigned long long>(now.managed_bytes),
-           static_cast<unsigned long long>(now.resident_bytes), static_cast<unsigned long long>(now.budget_bytes), now.slots);
+           static_cast<unsigned long long>(now.resident_bytes), static_cast<unsigned long long>(now.budget_bytes),
+           now.slots);
   }
   report(0, digest(data));
 }
