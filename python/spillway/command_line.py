@@ -133,7 +133,7 @@ def _run(options: RunOptions, library_directory: str) -> int:
         return 0
     from .run_job import run_agent
 
-    status, text = run_agent(plan.agent_command)
+    status, text = run_agent(plan.agent_command, plan.environment())
     if text and options.summary != "none":
         from .report import parse_report
         from .summary import render_json, render_text

@@ -1,7 +1,7 @@
 """The launcher that belongs to an MPI library, and the command that starts ranks with it."""
 
 import os
-from typing import Iterator, List, NamedTuple
+from typing import Dict, Iterator, List, NamedTuple
 
 from .errors import LaunchError
 from .mpi_library import TITLES, MpiLibrary
@@ -13,6 +13,18 @@ _NAMES = {
 }
 # What the launchers of each family say of themselves with --version.
 _SIGNS = {"mpich": ("HYDRA", "MPICH", "Intel(R) MPI", "MVAPICH"), "openmpi": ("OpenRTE", "Open MPI", "PRRTE")}
+# Few of the program's messages go through the MPI library, yet MPICH's shared-memory transports fill receive buffers of
+# 4 to 5 MiB in every rank at its start, which the budget has to pay for. With these it is less than 1 MiB.
+_SMALL_BUFFERS = {
+    "mpich": {
+        "UCX_POSIX_FIFO_SIZE": "32",
+        "UCX_POSIX_RX_BUFS_GROW": "32",
+        "UCX_SYSV_FIFO_SIZE": "32",
+        "UCX_SYSV_RX_BUFS_GROW": "32",
+        "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS": "8",
+    },
+    "openmpi": {},
+}
 _LEVELS_ABOVE_LIBRARY = 4  # <prefix>/lib/<machine>/<mpi>/lib/libmpi.so.40 has its launcher in <prefix>/bin
 
 
@@ -68,3 +80,8 @@ def launcher_command(library: MpiLibrary, launcher: Launcher, ranks: int) -> Lis
     else:
         command += ["-bind-to", "none"]
     return command + ["-n", str(ranks)]
+
+
+def library_settings(library: MpiLibrary) -> Dict[str, str]:
+    """What the environment tells the MPI library, except where the user has told it something else."""
+    return {name: value for name, value in _SMALL_BUFFERS[library.flavour].items() if name not in os.environ}

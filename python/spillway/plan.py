@@ -2,11 +2,11 @@
 
 import os
 import socket
-from typing import List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 from .errors import LaunchError
 from .machine import Figure, available_memory, total_memory, usable_cores
-from .mpi_launcher import Launcher, find_launcher, launcher_command
+from .mpi_launcher import Launcher, find_launcher, launcher_command, library_settings
 from .mpi_library import TITLES, MpiLibrary, detect_mpi_library, find_program
 from .sizes import format_size, parse_size
 from .spill_directory import SpillDirectory, choose_spill_directory
@@ -52,6 +52,9 @@ class Plan(NamedTuple):
 
     def mpi_command(self) -> List[str]:
         return launcher_command(self.library, self.launcher, self.ranks.value) + [self.rank_program] + self.program
+
+    def environment(self) -> Dict[str, str]:
+        return {**os.environ, **library_settings(self.library)}
 
     def agent_command(self, report_descriptor: int) -> List[str]:
         command = [self.agent]
@@ -181,6 +184,7 @@ def _check_single_node(options: RunOptions, ranks: int) -> None:
 def render_plan(plan: Plan) -> str:
     import shlex  # for --dry-run only
 
+    settings = library_settings(plan.library)
     kind = f"{plan.library.path or '(named by --mpi)'}"
     rows = (
         ("MPI library", f"{TITLES[plan.library.flavour]}, {kind}"),
@@ -193,6 +197,7 @@ def render_plan(plan: Plan) -> str:
             "spill directory",
             f"{plan.spill.path}  ({plan.spill.file_system}, {format_size(plan.spill.free_bytes)} free)",
         ),
+        ("MPI settings", " ".join(f"{name}={value}" for name, value in settings.items()) or "none"),
         ("command", shlex.join(plan.mpi_command())),
     )
     return "".join(f"{name:<16} {value}\n" for name, value in rows)

@@ -3,12 +3,12 @@
 import os
 import signal
 import sys
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 
 _PASSED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
-def run_agent(command_for_descriptor) -> Tuple[int, str]:
+def run_agent(command_for_descriptor, environment: Dict[str, str]) -> Tuple[int, str]:
     """(exit status of the job, text of the report).
 
     The agent leads a session of its own, so that a terminal's ^C comes to us alone and each signal reaches the ranks
@@ -20,7 +20,7 @@ def run_agent(command_for_descriptor) -> Tuple[int, str]:
     signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_SIGNALS)  # until there is somebody to pass them to
     agent = os.fork()
     if agent == 0:
-        _become_agent(command)
+        _become_agent(command, environment)
     os.close(write_end)
 
     def pass_on(number: int, _frame: object) -> None:
@@ -48,11 +48,11 @@ def run_agent(command_for_descriptor) -> Tuple[int, str]:
     return 128 + number, ""
 
 
-def _become_agent(command: List[str]) -> None:
+def _become_agent(command: List[str], environment: Dict[str, str]) -> None:
     try:
         os.setsid()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_SIGNALS)
-        os.execv(command[0], command)
+        os.execve(command[0], command, environment)
     except OSError as error:
         sys.stderr.write(f"spillway: cannot start {command[0]}: {error.strerror}\n")
         sys.stderr.flush()

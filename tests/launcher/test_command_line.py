@@ -90,6 +90,20 @@ def test_dry_run_shows_the_plan_and_starts_nothing(run, spillway, spill_dir, pro
     assert f"spillway-rank {program} sigkill" in lines["command"]
 
 
+def settings_shown(run, spillway, spill_dir, program, **environment):
+    options = ["-n", 2, "--memory", "1G", "--spill-dir", spill_dir, "--dry-run"]
+    text = run(spillway, "run", *options, program, env=environment).stdout
+    return next(line for line in text.splitlines() if line.startswith("MPI settings")).split()[2:]
+
+
+def test_mpi_library_is_told_to_take_little_memory_unless_the_user_decides(run, spillway, spill_dir, program, flavour):
+    setting = "UCX_POSIX_FIFO_SIZE=32"
+    shown = settings_shown(run, spillway, spill_dir, program)
+    assert (setting in shown) == (flavour == "mpich")
+    by_user = settings_shown(run, spillway, spill_dir, program, UCX_POSIX_FIFO_SIZE="256")
+    assert by_user == [other for other in shown if other != setting]
+
+
 def test_defaults_come_from_the_machine(run, spillway, spill_dir, program):
     text = run(spillway, "run", "--spill-dir", spill_dir, "--dry-run", program).stdout
     lines = {line[:16].strip(): line[17:] for line in text.splitlines()}
