@@ -108,6 +108,14 @@ void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm) {
   if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->communicators.enter(*newcomm);
 }
 
+void DelegatedCollective::opened(int code) {
+  if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->pin();
+}
+
+void DelegatedCollective::closed(int code) {
+  if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->unpin();
+}
+
 DelegatedBlocking::DelegatedBlocking(const char*) {
   if (call_.runtime() != nullptr) call_.leave_slot(node::RankState::delegated);
 }

@@ -70,6 +70,12 @@ class DelegatedCollective {
   // group), or MPI_COMM_NULL where this rank is no member.
   void created(int code, MPI_Comm* newcomm, MPI_Comm over);
 
+  // The call returned `code`. On success others may reach into this rank's memory, by way of the library, until another
+  // call has closed what this one has opened: meanwhile the memory stays where it is, and the rank plays the library's
+  // part in it while it sleeps.
+  void opened(int code);
+  void closed(int code);
+
  private:
   LibraryCall call_;
 };

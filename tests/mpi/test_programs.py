@@ -14,6 +14,7 @@ PROGRAMS = [
     "flood",
     "intercommunicators",
     "matching",
+    "one_sided",
     "polling",
     "reductions",
     "request_queries",

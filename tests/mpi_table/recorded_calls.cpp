@@ -51,6 +51,8 @@ DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
 DelegatedCollective::DelegatedCollective(const char* function) { std::printf("%s: gather()", function); }
 DelegatedCollective::~DelegatedCollective() { std::printf(" leave"); }
 void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm over) { print_created(code, newcomm, over); }
+void DelegatedCollective::opened(int code) { std::printf(" opened(%d)", code); }
+void DelegatedCollective::closed(int code) { std::printf(" closed(%d)", code); }
 
 DelegatedBlocking::DelegatedBlocking(const char* function) { std::printf("%s: block", function); }
 DelegatedBlocking::~DelegatedBlocking() { std::printf(" leave"); }
@@ -86,6 +88,8 @@ int PMPI_Comm_create_group(MPI_Comm, MPI_Group, int, MPI_Comm* newcomm) { return
 int PMPI_Comm_join(int, MPI_Comm* intercomm) { return library_call(intercomm, nullptr); }
 int PMPI_Comm_idup(MPI_Comm, MPI_Comm* newcomm, MPI_Request* request) { return library_call(newcomm, request); }
 int PMPI_Ibarrier(MPI_Comm, MPI_Request* request) { return library_call(nullptr, request); }
+int PMPI_Win_create_dynamic(MPI_Info, MPI_Comm, MPI_Win*) { return library_call(nullptr, nullptr); }
+int PMPI_Win_free(MPI_Win*) { return library_call(nullptr, nullptr, kFailure); }
 int PMPI_Win_fence(int, MPI_Win) { return library_call(nullptr, nullptr); }
 int PMPI_Win_flush(int, MPI_Win window) { return library_call(nullptr, nullptr, window == kWindow ? kFailure : 0); }
 #ifdef HAS_PERSISTENT_COLLECTIVES  // this mpi.h declares them
@@ -101,6 +105,9 @@ int main() {
   std::printf(" -> %d\n", MPI_Comm_join(0, &new_comm));
   std::printf(" -> %d\n", MPI_Comm_idup(kOldComm, &new_comm, &request));
   std::printf(" -> %d\n", MPI_Ibarrier(kOldComm, &request));
+  MPI_Win window = kWindow;
+  std::printf(" -> %d\n", MPI_Win_create_dynamic(MPI_INFO_NULL, kOldComm, &window));
+  std::printf(" -> %d\n", MPI_Win_free(&window));
   std::printf(" -> %d\n", MPI_Win_fence(0, kWindow));
   std::printf(" -> %d\n", MPI_Win_flush(0, kWindow));
 #ifdef HAS_PERSISTENT_COLLECTIVES  // this mpi.h declares them

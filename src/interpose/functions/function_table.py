@@ -11,6 +11,7 @@ Columns of the table:
   tags        over=<parameter>     the communicator, group, window or file whose ranks make the call
               creates=<parameter>  where a new communicator comes out
               persistent           the request is inactive until MPI_Start
+              opens, closes        others may reach into this rank's memory in between (windows)
   since       version of the standard that brought the function; `openmpi` for one that only Open MPI has
   removed     version that removed it, where libraries still carry it
   chapter     of the standard
@@ -29,7 +30,7 @@ from mpi_header import Prototype, parameter_name, parameter_type, split_paramete
 TABLE_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_functions.csv")
 KINDS = ("ours", "collective", "request", "blocking", "local")
 DELEGATED_KINDS = ("collective", "request", "blocking")
-_TAGS = ("over", "creates", "persistent")
+_TAGS = ("over", "creates", "persistent", "opens", "closes")
 _OVER_TYPES = ("MPI_Comm", "MPI_Group", "MPI_Win", "MPI_Win *", "MPI_File", "MPI_File *")
 
 
@@ -44,6 +45,8 @@ class Function:
     over: Optional[str]
     creates: Optional[str]
     is_persistent: bool
+    opens: bool
+    closes: bool
     since: str
     removed: Optional[str]
     chapter: str
@@ -85,6 +88,7 @@ def _check(function: Function) -> None:
         require(function.type_of("request") == "MPI_Request *", "returns no request")
     if function.kind in DELEGATED_KINDS:
         require(function.returns == "int", "a delegated function returns an error code")
+    require(not (function.opens or function.closes) or function.kind == "collective", "only a collective opens or closes")
     require(not function.is_persistent or function.kind == "request", "only a request is persistent")
 
 
@@ -99,6 +103,8 @@ def _function(row: Dict[str, str]) -> Function:
         over=tags.get("over"),
         creates=tags.get("creates"),
         is_persistent="persistent" in tags,
+        opens="opens" in tags,
+        closes="closes" in tags,
         since=row["since"],
         removed=row["removed"] or None,
         chapter=row["chapter"],

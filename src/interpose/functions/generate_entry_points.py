@@ -62,6 +62,8 @@ def entry_point(function: Function, declared: Prototype) -> str:
     if function.creates:
         over = function.over if function.over and function.type_of(function.over) == "MPI_Comm" else "MPI_COMM_NULL"
         after.append(f"  call.created(code, {function.creates}, {over});")
+    if function.opens or function.closes:
+        after.append(f"  call.{'opened' if function.opens else 'closed'}(code);")
     if function.kind == "request":
         after.append(f"  call.{'prepared' if function.is_persistent else 'started'}(code, request);")
     if after:
