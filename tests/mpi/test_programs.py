@@ -73,3 +73,10 @@ def test_64_megabytes_by_way_of_the_disk(run, job, flavour, tmp_path):
 def test_more_messages_than_the_node_has_cells(run, job, flavour, ranks):
     """262144 cells: the sender has to wait, and the receiver to acknowledge when there is none left."""
     run(*job("flood", flavour, ranks, 2, "1G"), 300000, timeout_s=LIMIT_S)
+
+
+def test_fatal_error_names_rank_and_reason(run, job, flavour):
+    finished = run(*job("fatal_error", flavour, 3, 1), status=None, timeout_s=LIMIT_S)
+    assert finished.status not in (0, None)
+    assert "spillway: rank 2 on host" in finished.stderr
+    assert "an MPI call that failed" in finished.stderr and "invalid rank" in finished.stderr.lower(), finished.stderr
