@@ -88,7 +88,9 @@ def _check(function: Function) -> None:
         require(function.type_of("request") == "MPI_Request *", "returns no request")
     if function.kind in DELEGATED_KINDS:
         require(function.returns == "int", "a delegated function returns an error code")
-    require(not (function.opens or function.closes) or function.kind == "collective", "only a collective opens or closes")
+    require(
+        not (function.opens or function.closes) or function.kind == "collective", "only a collective opens or closes"
+    )
     require(not function.is_persistent or function.kind == "request", "only a request is persistent")
 
 

@@ -1,4 +1,5 @@
-// An error with the error handler that every communicator begins with: it ends the job, from one rank, while others wait.
+// An error with the error handler that every communicator begins with: it ends the job, from one rank, while others
+// wait.
 #include <mpi.h>
 
 int main(int argc, char** argv) {
