@@ -29,7 +29,7 @@ void forget_communicator(int code, MPI_Comm handle) {
 
 SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
   UnmanagedScope scope;
-  make_mpi_library_global();
+  find_mpi_library();
   const int code = PMPI_Init(argc, argv);
   if (code == MPI_SUCCESS) mpi::start_runtime(arena());
   return code;
@@ -37,7 +37,7 @@ SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
 
 SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   UnmanagedScope scope;
-  make_mpi_library_global();
+  find_mpi_library();
   const int code = PMPI_Init_thread(argc, argv, std::min(required, kMostThreadSupport), provided);
   if (code != MPI_SUCCESS) return code;
   mpi::start_runtime(arena());

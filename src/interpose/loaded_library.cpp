@@ -28,15 +28,26 @@ int make_global(dl_phdr_info* object, size_t, void* done) {
   return 1;
 }
 
+#ifdef OPEN_MPI
+void find_handles() {
+#define SPILLWAY_FIND(handle) \
+  mpi::open_mpi::found_##handle = static_cast<decltype(mpi::open_mpi::found_##handle)>(dlsym(RTLD_DEFAULT, #handle));
+  SPILLWAY_OPEN_MPI_HANDLES(SPILLWAY_FIND)
+#undef SPILLWAY_FIND
+}
+#else
+void find_handles() {}  // they are numbers
+#endif
+
 }  // namespace
 
-void make_mpi_library_global() {
-  if (dlsym(RTLD_DEFAULT, kSymbol) != nullptr) return;
-  bool done = false;
-  dl_iterate_phdr(make_global, &done);
+void find_mpi_library() {
+  bool done = dlsym(RTLD_DEFAULT, kSymbol) != nullptr;
+  if (!done) dl_iterate_phdr(make_global, &done);
   if (!done)
     base::fatal(
         "cannot find the MPI library that called MPI_Init belongs to: link the program with it, or preload it too");
+  find_handles();
 }
 
 }  // namespace spillway::interpose

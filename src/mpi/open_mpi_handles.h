@@ -1,25 +1,47 @@
-// Open MPI's predefined handles are addresses of data in its library. Declared weak, a process that never loads an MPI
-// library (a shell that starts the program, Python before it imports mpi4py) can start with Spillway's library
-// preloaded. Included before all else in every source that is compiled for Open MPI.
+// Open MPI's predefined handles are addresses of data in its library. The linker would look for them when this library
+// is loaded, which is too early: a shell that starts the program has no MPI library, and Python loads it later, for
+// mpi4py alone. So they are looked up when MPI_Init is called, and the names that mpi.h makes its handles of mean what
+// was found. Included before all else in every source that is compiled for Open MPI. A handle that is missing here is a
+// symbol that the loader misses: a test runs a shell with the library preloaded.
 #pragma once
 
 #include <mpi.h>
 
 #ifdef OPEN_MPI
-#define SPILLWAY_WEAK(handle) extern __typeof__(handle) handle __attribute__((weak))
-extern "C" {
-SPILLWAY_WEAK(ompi_message_no_proc);
-SPILLWAY_WEAK(ompi_message_null);
-SPILLWAY_WEAK(ompi_mpi_byte);
-SPILLWAY_WEAK(ompi_mpi_comm_null);
-SPILLWAY_WEAK(ompi_mpi_comm_self);
-SPILLWAY_WEAK(ompi_mpi_comm_world);
-SPILLWAY_WEAK(ompi_mpi_datatype_null);
-SPILLWAY_WEAK(ompi_mpi_group_null);
-SPILLWAY_WEAK(ompi_mpi_op_max);
-SPILLWAY_WEAK(ompi_mpi_op_null);
-SPILLWAY_WEAK(ompi_mpi_uint64_t);
-SPILLWAY_WEAK(ompi_request_null);
-}
-#undef SPILLWAY_WEAK
+#define SPILLWAY_OPEN_MPI_HANDLES(VISIT) \
+  VISIT(ompi_message_no_proc)            \
+  VISIT(ompi_message_null)               \
+  VISIT(ompi_mpi_byte)                   \
+  VISIT(ompi_mpi_comm_null)              \
+  VISIT(ompi_mpi_comm_self)              \
+  VISIT(ompi_mpi_comm_world)             \
+  VISIT(ompi_mpi_datatype_null)          \
+  VISIT(ompi_mpi_errhandler_null)        \
+  VISIT(ompi_mpi_errors_are_fatal)       \
+  VISIT(ompi_mpi_group_null)             \
+  VISIT(ompi_mpi_op_max)                 \
+  VISIT(ompi_mpi_op_null)                \
+  VISIT(ompi_mpi_uint64_t)               \
+  VISIT(ompi_request_null)
+
+namespace spillway::mpi::open_mpi {
+#define SPILLWAY_DECLARE(handle) inline decltype(::handle)* found_##handle = nullptr;
+SPILLWAY_OPEN_MPI_HANDLES(SPILLWAY_DECLARE)
+#undef SPILLWAY_DECLARE
+}  // namespace spillway::mpi::open_mpi
+
+#define ompi_message_no_proc (*::spillway::mpi::open_mpi::found_ompi_message_no_proc)
+#define ompi_message_null (*::spillway::mpi::open_mpi::found_ompi_message_null)
+#define ompi_mpi_byte (*::spillway::mpi::open_mpi::found_ompi_mpi_byte)
+#define ompi_mpi_comm_null (*::spillway::mpi::open_mpi::found_ompi_mpi_comm_null)
+#define ompi_mpi_comm_self (*::spillway::mpi::open_mpi::found_ompi_mpi_comm_self)
+#define ompi_mpi_comm_world (*::spillway::mpi::open_mpi::found_ompi_mpi_comm_world)
+#define ompi_mpi_datatype_null (*::spillway::mpi::open_mpi::found_ompi_mpi_datatype_null)
+#define ompi_mpi_errhandler_null (*::spillway::mpi::open_mpi::found_ompi_mpi_errhandler_null)
+#define ompi_mpi_errors_are_fatal (*::spillway::mpi::open_mpi::found_ompi_mpi_errors_are_fatal)
+#define ompi_mpi_group_null (*::spillway::mpi::open_mpi::found_ompi_mpi_group_null)
+#define ompi_mpi_op_max (*::spillway::mpi::open_mpi::found_ompi_mpi_op_max)
+#define ompi_mpi_op_null (*::spillway::mpi::open_mpi::found_ompi_mpi_op_null)
+#define ompi_mpi_uint64_t (*::spillway::mpi::open_mpi::found_ompi_mpi_uint64_t)
+#define ompi_request_null (*::spillway::mpi::open_mpi::found_ompi_request_null)
 #endif
