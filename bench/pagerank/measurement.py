@@ -11,6 +11,7 @@ from measuring.program_run import Outcome, RunFailed, run
 from measuring.residency import ResidencySampler
 from measuring.spread import Spread
 from measuring.swap_file import NoSwap, SwapFile
+from measuring.warm_memory import warm_memory
 
 _ITERATION = re.compile(r"iteration \d+: ([\d.]+) s")
 _CHANGE = re.compile(r"change in the last iteration: (\S+)")
@@ -118,6 +119,7 @@ class Measurement:
         self._say(f"{contender.title}: {when}")
         try:
             forget_file_cache(self._setting.graph)
+            warm_memory(self._setting.roomy_bytes)
             sample = _sample(self._run(contender))
             self.samples.setdefault(contender.name, []).append(sample)
         except (NoSwap, RunFailed) as reason:

@@ -27,6 +27,7 @@ namespace {
 
 using spillway::interpose::arena;
 using spillway::interpose::UnmanagedScope;
+using spillway::memory::Contents;
 
 constexpr size_t kDefaultMinimumBytes = 1 << 20;
 
@@ -75,7 +76,7 @@ SPILLWAY_EXPORT void free(void* memory) {
 SPILLWAY_EXPORT void* calloc(size_t count, size_t size) {
   size_t bytes = 0;
   if (!__builtin_mul_overflow(count, size, &bytes) && is_managed_size(bytes))
-    if (void* memory = arena().allocate(bytes, 1); memory != nullptr) return memory;
+    if (void* memory = arena().allocate(bytes, 1, Contents::zero); memory != nullptr) return memory;
   return __libc_calloc(count, size);
 }
 

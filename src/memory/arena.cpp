@@ -22,6 +22,9 @@ constexpr uint32_t kMaximumRegions = 60000;  // the kernel allows 65,530 mapping
 constexpr uint64_t kGapBytes = 64 << 10;
 constexpr uint64_t kBounceBytes = 1 << 20;
 
+// Enough for the work arrays of an iteration; beyond it, clearing pages is small beside the work on what they hold.
+constexpr uint64_t kMaximumSpareBytes = 128 << 20;
+
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 void* map_private(uint64_t bytes, int protection) {
@@ -120,9 +123,65 @@ MemoryAccount Arena::account() {
   return account_;
 }
 
-void* Arena::allocate(size_t bytes, size_t alignment) {
+// Keeps what was freed last: the oldest spare regions make place for it.
+bool Arena::keep_spare(Region& region) {
+  if (region.is_file_backed || !is_charged(region) || region.bytes > kMaximumSpareBytes) return false;
+  spare_[spare_count_++] = static_cast<uint32_t>(&region - regions_);
+  spare_bytes_ += region.bytes;
+  return true;
+}
+
+Arena::Region& Arena::remove_spare(uint32_t index) {
+  Region& region = regions_[spare_[index]];
+  std::copy(spare_ + index + 1, spare_ + spare_count_, spare_ + index);
+  --spare_count_;
+  spare_bytes_ -= region.bytes;
+  return region;
+}
+
+// The smallest one that fits without wasting more than an eighth.
+Arena::Region* Arena::take_spare(uint64_t bytes, uint64_t alignment) {
+  uint32_t best = spare_count_;
+  for (uint32_t i = 0; i < spare_count_; ++i) {
+    const Region& region = regions_[spare_[i]];
+    const bool fits = region.bytes >= bytes && region.bytes - bytes <= bytes / 8 && region.begin % alignment == 0;
+    if (fits && (best == spare_count_ || region.bytes < regions_[spare_[best]].bytes)) best = i;
+  }
+  if (best == spare_count_) return nullptr;
+  Region& region = remove_spare(best);
+  region_of_granule_[(region.begin - begin_) / kGranuleBytes] = static_cast<uint32_t>(&region - regions_) + 1;
+  return &region;
+}
+
+uint64_t Arena::release_spare() {
+  const uint64_t bytes = spare_bytes_;
+  while (spare_count_ > 0) release(remove_spare(0));
+  return bytes;
+}
+
+uint64_t Arena::drop_spare() {
+  MemoryAccount charged_to;
+  uint64_t bytes = 0;
+  {
+    MutexHolder hold(mutex_);
+    charged_to = account_;
+    bytes = release_spare();
+  }
+  if (bytes != 0 && charged_to.give_back != nullptr) charged_to.give_back(bytes, bytes);
+  return bytes;
+}
+
+void* Arena::allocate(size_t bytes, size_t alignment, Contents contents) {
   const uint64_t mapped = round_up(bytes, kGranuleBytes);
   if (mapped < bytes) return nullptr;
+  {
+    MutexHolder hold(mutex_);
+    if (const Region* spare = take_spare(mapped, alignment); spare != nullptr) {
+      void* address = reinterpret_cast<void*>(spare->begin);
+      if (contents == Contents::zero) memset(address, 0, bytes);
+      return address;
+    }
+  }
   for (;;) {
     const MemoryAccount charged = account();
     if (charged.make_room != nullptr) charged.make_room(mapped);  // may sleep: not under the mutex
@@ -137,28 +196,39 @@ void* Arena::allocate(size_t bytes, size_t alignment) {
   }
 }
 
+void Arena::release(Region& region) {
+  void* address = reinterpret_cast<void*>(region.begin);
+  // Fails only for want of mappings; then the pages at least are given back.
+  if (mmap(address, region.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+      MAP_FAILED)
+    madvise(address, region.bytes, MADV_DONTNEED);
+  if (region.is_file_backed) file_.drop_cache(region.begin - begin_, region.bytes);
+  addresses_.give_back(region.begin, region.bytes);
+  managed_bytes_ -= region.bytes;
+  region.begin = 0;
+  region.next_free = free_region_;
+  free_region_ = static_cast<uint32_t>(&region - regions_) + 1;
+}
+
 void Arena::free(void* address) {
-  MemoryAccount charged_to;
-  uint64_t bytes = 0;
-  bool charged = false;
+  MemoryAccount charged_to = account();
+  const bool has_room = charged_to.may_keep_spare != nullptr && charged_to.may_keep_spare();  // not under the mutex
+  uint64_t resident = 0, managed = 0;
+  const auto let_go = [&](Region& region) {
+    if (is_charged(region)) resident += region.bytes;
+    managed += region.bytes;
+    release(region);
+  };
   {
     MutexHolder hold(mutex_);
     charged_to = account_;
     Region* region = region_at(address);
-    bytes = region->bytes;
-    charged = is_charged(*region);
-    // Fails only for want of mappings; then the pages at least are given back.
-    if (mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
-      madvise(address, bytes, MADV_DONTNEED);
-    if (region->is_file_backed) file_.drop_cache(region->begin - begin_, bytes);
     region_of_granule_[(region->begin - begin_) / kGranuleBytes] = 0;
-    addresses_.give_back(region->begin, bytes);
-    region->begin = 0;
-    region->next_free = free_region_;
-    free_region_ = static_cast<uint32_t>(region - regions_) + 1;
-    managed_bytes_ -= bytes;
+    if (spare_count_ == kMaximumSpare) let_go(remove_spare(0));
+    if (!has_room || !keep_spare(*region)) let_go(*region);
+    while (spare_bytes_ > kMaximumSpareBytes) let_go(remove_spare(0));
   }
-  if (charged_to.give_back != nullptr) charged_to.give_back(charged ? bytes : 0, bytes);
+  if (managed != 0 && charged_to.give_back != nullptr) charged_to.give_back(resident, managed);
 }
 
 size_t Arena::usable_bytes(const void* address) {
@@ -258,6 +328,7 @@ UnloadResult Arena::unload(uint64_t wanted_bytes) {
   UnloadResult result;
   if (!file_.is_open()) return result;
   MutexHolder hold(mutex_);
+  result.freed_bytes = result.released_bytes = release_spare();
   for (uint32_t i = 0; i < region_count_ && result.released_bytes < wanted_bytes; ++i)
     if (regions_[i].begin != 0 && is_charged(regions_[i])) unload_region(regions_[i], result);
   return result;

@@ -7,14 +7,18 @@
 // through the kernel's own fault path; a page that is written becomes an anonymous copy, which is what tells dirty from
 // clean at the next unload (page_map.h). Clean pages are never written again; freed memory is never written at all.
 //
+// While the node has room, freed regions are kept as *spare* ones, to be given out again with the pages that they have:
+// a program that allocates and frees its work arrays in every iteration would else have the kernel clear all their
+// pages every time. Spare regions stay charged; they are the first that goes when room is wanted.
+//
 // A region's place in the file is its place in the arena: no table, no fragmentation of its own. Only
 // sleeping ranks unload, in their own sleeping thread.
 //
 // Thread-safe but for unload(), during which no thread of the rank may write to the arena. Allocates nothing from
 // malloc.
 //
-// Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged; every granule of the file
-// that was ever written has its bit in written_.
+// Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged, spare ones included; every
+// granule of the file that was ever written has its bit in written_.
 #pragma once
 
 #include <pthread.h>
@@ -32,10 +36,14 @@ namespace spillway::memory {
 struct MemoryAccount {
   void (*make_room)(uint64_t bytes) = nullptr;  // before an allocation; may sleep
   void (*give_back)(uint64_t resident_bytes, uint64_t managed_bytes) = nullptr;
+  bool (*may_keep_spare)() = nullptr;  // has the node room for memory that nobody uses?
 };
+
+enum class Contents { any, zero };
 
 struct UnloadResult {
   uint64_t released_bytes = 0;  // of charge
+  uint64_t freed_bytes = 0;     // of these, for good: they were spare
   uint64_t written_bytes = 0;   // to the spill file
   uint64_t loaded_bytes = 0;    // found to have been loaded since the last unload
 };
@@ -53,8 +61,8 @@ class Arena {
     return reinterpret_cast<uint64_t>(address) - begin_ < bytes;
   }
 
-  // Zero-filled memory for at least `bytes`, or nullptr when the system has none. `alignment` is a power of two.
-  void* allocate(size_t bytes, size_t alignment);
+  // Memory for at least `bytes`, or nullptr when the system has none. `alignment` is a power of two.
+  void* allocate(size_t bytes, size_t alignment, Contents contents = Contents::any);
 
   // REQUIRES: `address` came from allocate() and has not been freed.
   void free(void* address);
@@ -66,6 +74,9 @@ class Arena {
   // From now on allocations are charged to `account`. Returns the bytes allocated so far.
   uint64_t attach(const MemoryAccount& account, const char* spill_directory);
   void detach() { account_ = MemoryAccount{}; }
+
+  // Gives up the regions that are kept for reuse. Returns their bytes.
+  uint64_t drop_spare();
 
   // Writes out and gives up regions until `wanted_bytes` of charge are released or nothing is left.
   UnloadResult unload(uint64_t wanted_bytes);
@@ -88,9 +99,16 @@ class Arena {
     bool is_file_backed;
   };
 
+  static constexpr uint32_t kMaximumSpare = 16;
+
   bool reserve_addresses();
   MemoryAccount account();
   void* place(uint64_t bytes, uint64_t alignment);
+  bool keep_spare(Region& region);
+  Region* take_spare(uint64_t bytes, uint64_t alignment);
+  Region& remove_spare(uint32_t index);
+  uint64_t release_spare();
+  void release(Region& region);
   Region* region_at(const void* address);
   uint32_t take_region_entry();
   bool map_fresh(uint64_t begin, uint64_t bytes);
@@ -112,6 +130,9 @@ class Arena {
   uint32_t free_region_ = 0;               // head of the list of free entries, plus one; 0: none
   uint32_t* region_of_granule_ = nullptr;  // entry number plus one, for the granule that a region begins with
   uint64_t* written_ = nullptr;            // bitmap of the granules whose place in the file was ever written
+  uint32_t spare_[kMaximumSpare] = {};     // entry numbers of the regions kept for reuse, oldest first
+  uint32_t spare_count_ = 0;
+  uint64_t spare_bytes_ = 0;
   uint64_t epoch_ = 1;
   uint64_t managed_bytes_ = 0;
   MemoryAccount account_;

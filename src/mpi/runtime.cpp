@@ -30,11 +30,13 @@ uint64_t unload_hook(uint64_t wanted_bytes) {
   node::RankStatistics& statistics = the_runtime->self.record().statistics;
   statistics.unloaded_bytes.fetch_add(result.written_bytes);
   statistics.loaded_bytes.fetch_add(result.loaded_bytes);
-  the_runtime->ledger.give_back(result.released_bytes, 0);
+  the_runtime->ledger.give_back(result.released_bytes, result.freed_bytes);
   return result.released_bytes;
 }
 
 void all_charged_hook() { the_runtime->arena.mark_all_charged(); }
+
+uint64_t drop_spare_hook() { return the_runtime->arena.drop_spare(); }
 
 uint64_t trim_store_hook(uint64_t) { return the_runtime->store.trim(); }
 
@@ -46,6 +48,8 @@ uint64_t progress_library_hook() {
 void give_back_hook(uint64_t resident_bytes, uint64_t managed_bytes) {
   if (the_runtime != nullptr) the_runtime->ledger.give_back(resident_bytes, managed_bytes);
 }
+
+bool may_keep_spare_hook() { return the_runtime != nullptr && the_runtime->ledger.has_plenty(); }
 
 bool fatal_hook(const char* message) { return the_runtime != nullptr && the_runtime->report_fatal(message); }
 
@@ -221,10 +225,10 @@ void start_runtime(memory::Arena& arena) {
   the_runtime = new Runtime(std::move(*attachment), rank, strdup(spill_directory), arena);
   mpi_thread = pthread_self();
   base::set_fatal_sink(fatal_hook);
-  the_runtime->self.set_hooks(
-      node::RankHooks{take_news_hook, unload_hook, all_charged_hook, trim_store_hook, progress_library_hook});
+  the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, drop_spare_hook,
+                                              trim_store_hook, progress_library_hook});
   const uint64_t already_allocated =
-      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook}, spill_directory);
+      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, may_keep_spare_hook}, spill_directory);
   the_runtime->ledger.adopt(already_allocated);
   arena_across_fork = &arena;
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

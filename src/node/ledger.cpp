@@ -94,6 +94,7 @@ void Ledger::make_resident(uint64_t extra_bytes) {
     NodeLock lock(self_.header());
     if (try_make_resident(extra_bytes)) return;
   }
+  if (self_.hooks().drop_spare != nullptr) self_.hooks().drop_spare();
   fail_if_rank_cannot_fit(extra_bytes);
   trim_store(extra_bytes);
   wait_for_room(extra_bytes);
@@ -240,6 +241,11 @@ void Ledger::give_back(uint64_t resident_bytes, uint64_t managed_bytes) {
   // it is resident.
   if (me.resident_bytes > me.managed_bytes) take_resident(me.resident_bytes - me.managed_bytes);
   self_.ring_loading_ranks();
+}
+
+bool Ledger::has_plenty() const {
+  NodeLock lock(self_.header());
+  return used_bytes() <= self_.header().budget_bytes / 2 && self_.header().loading_ranks == 0;
 }
 
 bool Ledger::charge_store(uint64_t bytes) {

@@ -42,6 +42,9 @@ class Ledger {
   // Once the rank has retired, this and the calls above do nothing: destructors may free memory after that.
   void give_back(uint64_t resident_bytes, uint64_t managed_bytes);
 
+  // At most half of the budget is used and nobody waits for room.
+  bool has_plenty() const;
+
   // For the message store: room for `bytes` more, or false when the payload should go to storage. Never waits, never
   // evicts.
   bool charge_store(uint64_t bytes);

@@ -16,8 +16,9 @@ namespace spillway::node {
 struct RankHooks {
   void (*take_news)() = nullptr;  // empty the mailbox
   uint64_t (*unload)(uint64_t wanted_bytes) =
-      nullptr;                      // returns the bytes given up, at least `wanted_bytes` where there are as many
-  void (*all_charged)() = nullptr;  // the ledger has charged the rank for all its memory
+      nullptr;                         // returns the bytes given up, at least `wanted_bytes` where there are as many
+  void (*all_charged)() = nullptr;     // the ledger has charged the rank for all its memory
+  uint64_t (*drop_spare)() = nullptr;  // give memory up that is only kept for reuse; returns its bytes
   uint64_t (*trim_store)(uint64_t wanted_bytes) = nullptr;  // give unused pages of the message store back
   // Moves on what the rank has begun in the MPI library. Returns the longest time to sleep before the next turn, or 0
   // when nothing is open.

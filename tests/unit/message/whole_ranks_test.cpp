@@ -36,12 +36,14 @@ class WholeRank {
             std::atomic<uint64_t>& unloaded)
       : rank_(segment, index, message_spill), plan_(plan), random_(plan.seed * 100 + index), unloaded_(unloaded) {
     current = this;
-    rank_.self.set_hooks(node::RankHooks{
-        [] { current->take_news(); }, [](uint64_t wanted) { return current->unload(wanted); },
-        [] { current->arena_.mark_all_charged(); }, [](uint64_t) { return current->rank_.store.trim(); }});
+    rank_.self.set_hooks(
+        node::RankHooks{[] { current->take_news(); }, [](uint64_t wanted) { return current->unload(wanted); },
+                        [] { current->arena_.mark_all_charged(); }, [] { return current->arena_.drop_spare(); },
+                        [](uint64_t) { return current->rank_.store.trim(); }});
     arena_.attach(memory::MemoryAccount{
                       [](uint64_t bytes) { current->rank_.ledger.make_resident(bytes); },
-                      [](uint64_t resident, uint64_t managed) { current->rank_.ledger.give_back(resident, managed); }},
+                      [](uint64_t resident, uint64_t managed) { current->rank_.ledger.give_back(resident, managed); },
+                      [] { return current->rank_.ledger.has_plenty(); }},
                   directory);
   }
 
@@ -55,6 +57,7 @@ class WholeRank {
     }
     for (Buffer& buffer : buffers_) check(buffer);
     while (!buffers_.empty()) remove(0);
+    arena_.drop_spare();
     SPILLWAY_CHECK(rank_.self.record().managed_bytes == 0 && rank_.self.record().resident_bytes == 0);
     node::retire_rank(rank_.self.segment(), rank_.self.index());
   }
@@ -70,7 +73,7 @@ class WholeRank {
     const uint64_t bytes = kMiB + random_.below(4 * kMiB);
     while (!buffers_.empty() && arena_.managed_bytes() + bytes + kMiB > kRankBytesMax)
       remove(random_.below(buffers_.size()));
-    auto* memory = static_cast<std::byte*>(arena_.allocate(bytes, 1));
+    auto* memory = static_cast<std::byte*>(arena_.allocate(bytes, 1, memory::Contents::zero));
     SPILLWAY_CHECK(memory != nullptr && memory[random_.below(bytes)] == std::byte{0});
     buffers_.push_back(Buffer{memory, bytes, 0});
     rewrite(buffers_.back());
@@ -148,7 +151,7 @@ class WholeRank {
   uint64_t unload(uint64_t wanted) {
     const memory::UnloadResult result = arena_.unload(wanted);
     unloaded_ += result.written_bytes;
-    rank_.ledger.give_back(result.released_bytes, 0);
+    rank_.ledger.give_back(result.released_bytes, result.freed_bytes);
     return result.released_bytes;
   }
 

@@ -86,6 +86,33 @@ TEST_F(LedgerTest, makes_room_at_the_cost_of_a_blocked_rank) {
   end(rank, 1, other);
 }
 
+TEST_F(LedgerTest, has_plenty_up_to_half_of_the_budget) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(kBudget / 2 - kStoreFloor);
+  EXPECT_TRUE(rank.ledger.has_plenty());
+  rank.allocate(kMiB);
+  EXPECT_FALSE(rank.ledger.has_plenty());
+}
+
+TEST_F(LedgerTest, drops_the_ranks_own_spare_memory_before_it_says_that_the_rank_does_not_fit) {
+  static SimulatedRank* rank;
+  SimulatedRank only(mapped_again(segment_), 0);
+  rank = &only;
+  RankHooks hooks = only.self.hooks();
+  hooks.drop_spare = [] {
+    rank->free_any(0);
+    return 20 * kMiB;
+  };
+  only.self.set_hooks(hooks);
+  only.scheduler.acquire_slot();
+  only.allocate(20 * kMiB);
+  only.allocate(20 * kMiB);
+  EXPECT_EQ(resident(0), 20 * kMiB);
+  EXPECT_EQ(segment_.rank(0).managed_bytes, 20 * kMiB);
+  EXPECT_EQ(broken_invariant(segment_), "");
+}
+
 TEST_F(LedgerTest, asks_first_the_rank_that_blocked_last) {
   std::thread first = sleeper(1, 8 * kMiB);
   std::thread second = sleeper(2, 8 * kMiB);
