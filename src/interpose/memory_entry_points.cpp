@@ -29,7 +29,7 @@ using spillway::interpose::arena;
 using spillway::interpose::UnmanagedScope;
 using spillway::memory::Contents;
 
-constexpr size_t kDefaultMinimumBytes = 1 << 20;
+constexpr size_t kDefaultMinimumBytes = 256 << 10;
 
 bool is_managed_size(size_t bytes) {
   if (bytes < kDefaultMinimumBytes || UnmanagedScope::is_inside()) return false;

@@ -4,6 +4,10 @@
 // A payload is a chain of chunks, so the pool cannot fragment. Allocation is lowest chunk first, which keeps payloads
 // in few pieces and lets the unused end of the memory be given back. The pool knows numbers only, not what a chunk's
 // bytes are.
+//
+// What a chain holds can be moved elsewhere while its readers wait: its first chunk then stands for the new place, and
+// the memory of all of its chunks is free. Nobody waits for a move: it begins only while nobody copies to or from the
+// chain (its *users*), and is given up when somebody has begun meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +26,8 @@ class ChunkPool {
     uint32_t fresh_count = 0;  // chunks that had no memory before: touch marks them
   };
 
-  // A chain of `count` chunks with `references` on it, or first == kNoIndex when there are not as many. At most
-  // `fresh_limit` chunks may be fresh ones.
+  // A chain of `count` chunks, whose first user is the caller, with `references` on it, or first == kNoIndex when there
+  // are not as many. At most `fresh_limit` chunks may be fresh ones.
   Chain take(uint64_t count, uint32_t references, uint64_t fresh_limit);
 
   // How many fresh chunks taking `count` would need now; others may take chunks in between.
@@ -31,8 +35,28 @@ class ChunkPool {
 
   uint32_t next_of(uint32_t chunk) const { return next_[chunk]; }
 
-  // Drops one reference to the chain; its chunks are free again with the last one.
-  void release(uint32_t first);
+  // Becomes a user of the chain, unless it has been moved: then returns where to, else kNoIndex.
+  uint32_t open(uint32_t first);
+
+  // The caller does not use the chain's chunks any more.
+  void close(uint32_t first);
+
+  // Drops one reference to the chain; its chunks are free again with the last one. Returns the place that it had been
+  // moved to, which is free too, or kNoIndex.
+  uint32_t release(uint32_t first);
+
+  struct Move {
+    uint32_t first = node::kNoIndex;
+    uint64_t count = 0;  // chunks
+  };
+
+  // The next chain from chunk `from` on that nobody uses, with the caller as its user and one more reference;
+  // first == kNoIndex when there is none.
+  Move begin_move(uint64_t from);
+
+  // `target` holds what the chain held. Returns false when the chain was used or given up meanwhile: it stays as it is,
+  // and `target` is of no use. Else the caller gives the first chunk's memory back: it is not counted any more.
+  bool finish_move(const Move& move, uint32_t target);
 
   // Finds runs of free chunks that have memory, marks them fresh and passes them to `give_back(first, count)`; returns
   // their number.
@@ -45,6 +69,7 @@ class ChunkPool {
   struct State {
     pthread_mutex_t lock;
     uint64_t used;         // chunks in chains
+    uint64_t moved;        // first chunks of chains that were moved: taken, but without memory
     uint64_t resident;     // chunks with memory behind them: used ones and free ones not trimmed
     uint64_t search_from;  // no word of the bitmap before this one has a free chunk
   };
@@ -60,12 +85,17 @@ class ChunkPool {
     State& state_;
   };
 
+  void free_chunks(uint32_t first);  // [lock]
+
   uint64_t count_;
   State* state_;
   uint64_t* used_bits_;
   uint64_t* resident_bits_;
   uint32_t* next_;
-  uint32_t* references_;  // of a chain, at its first chunk; changed under the lock
+  // Of a chain, at its first chunk; changed under the lock.
+  uint32_t* references_;  // 0 at all other chunks
+  uint32_t* users_;
+  uint32_t* moved_to_;
 };
 
 template <typename GiveBack>

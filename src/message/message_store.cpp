@@ -77,14 +77,19 @@ bool MessageStore::put_in_memory(const void* data, Payload& payload, uint32_t re
                  [&](uint32_t chunk, uint64_t offset, uint64_t bytes) {
                    memcpy(memory_chunk(chunk), static_cast<const char*>(data) + offset, bytes);
                  });
+  memory_.close(chain.first);
   return true;
 }
 
-void MessageStore::put_in_storage(const void* data, Payload& payload, uint32_t readers) {
-  const ChunkPool::Chain chain = spill_.take(chunks_for(payload.bytes, kSpillChunk), readers, UINT64_MAX >> 1);
+uint32_t MessageStore::take_storage(uint64_t bytes, uint32_t readers) {
+  const ChunkPool::Chain chain = spill_.take(chunks_for(bytes, kSpillChunk), readers, UINT64_MAX >> 1);
   if (chain.first == node::kNoIndex) base::fatal("more than 4 TiB of messages wait for their receivers on this node");
+  return chain.first;
+}
+
+void MessageStore::put_in_storage(const void* data, Payload& payload, uint32_t readers) {
   payload.place = Place::storage;
-  payload.first_chunk = chain.first;
+  payload.first_chunk = take_storage(payload.bytes, readers);
   char* bounce = bounce_buffer();
   for_each_piece(
       spill_, payload, kSpillChunk, kBounceBytes, payload.bytes, [&](uint32_t chunk, uint64_t offset, uint64_t bytes) {
@@ -93,6 +98,7 @@ void MessageStore::put_in_storage(const void* data, Payload& payload, uint32_t r
         memset(bounce + bytes, 0, padded - bytes);
         file_.write(bounce, padded, chunk * kSpillChunk);
       });
+  spill_.close(payload.first_chunk);
   self_.record().statistics.spilled_bytes.fetch_add(payload.bytes);
 }
 
@@ -105,24 +111,68 @@ Payload MessageStore::put(const void* data, uint64_t bytes, uint32_t readers) {
 
 void MessageStore::copy_out(const Payload& payload, void* out, uint64_t bytes) {
   auto* to = static_cast<char*>(out);
+  Payload there = payload;
   if (payload.place == Place::memory) {
-    for_each_piece(
-        memory_, payload, kMemoryChunk, UINT64_MAX, bytes,
-        [&](uint32_t chunk, uint64_t offset, uint64_t part) { memcpy(to + offset, memory_chunk(chunk), part); });
-    return;
+    const uint32_t moved_to = memory_.open(payload.first_chunk);
+    if (moved_to == node::kNoIndex) {
+      for_each_piece(
+          memory_, payload, kMemoryChunk, UINT64_MAX, bytes,
+          [&](uint32_t chunk, uint64_t offset, uint64_t part) { memcpy(to + offset, memory_chunk(chunk), part); });
+      memory_.close(payload.first_chunk);
+      return;
+    }
+    there = Payload{Place::storage, moved_to, payload.bytes};
   }
+  copy_from_storage(there, to, bytes);
+}
+
+void MessageStore::copy_from_storage(const Payload& payload, char* out, uint64_t bytes) {
   char* bounce = bounce_buffer();
   for_each_piece(
       spill_, payload, kSpillChunk, kBounceBytes, bytes, [&](uint32_t chunk, uint64_t offset, uint64_t part) {
         const uint64_t padded = (part + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
         file_.read(bounce, padded, chunk * kSpillChunk);
-        memcpy(to + offset, bounce, part);
+        memcpy(out + offset, bounce, part);
       });
 }
 
 void MessageStore::release(const Payload& payload) {
-  if (payload.place == Place::memory) memory_.release(payload.first_chunk);
-  if (payload.place == Place::storage) spill_.release(payload.first_chunk);
+  uint32_t on_storage = payload.place == Place::storage ? payload.first_chunk : node::kNoIndex;
+  if (payload.place == Place::memory) on_storage = memory_.release(payload.first_chunk);
+  if (on_storage != node::kNoIndex) spill_.release(on_storage);
+}
+
+void MessageStore::copy_to_storage(const ChunkPool::Move& move, uint32_t target) {
+  char* bounce = bounce_buffer();
+  uint32_t from = move.first;
+  for (uint32_t to = target; to != node::kNoIndex; to = spill_.next_of(to)) {
+    uint64_t filled = 0;
+    for (; filled < kSpillChunk && from != node::kNoIndex; from = memory_.next_of(from), filled += kMemoryChunk)
+      memcpy(bounce + filled, memory_chunk(from), kMemoryChunk);
+    file_.write(bounce, filled, to * kSpillChunk);
+  }
+  spill_.close(target);
+}
+
+uint64_t MessageStore::spill(uint64_t wanted_bytes) {
+  uint64_t freed_chunks = 0, moved_firsts = 0;
+  ChunkPool::Move move;
+  for (uint64_t from = 0; freed_chunks * kMemoryChunk < wanted_bytes; from = move.first + 1) {
+    move = memory_.begin_move(from);
+    if (move.first == node::kNoIndex) break;
+    const uint32_t target = take_storage(move.count * kMemoryChunk, 1);
+    copy_to_storage(move, target);
+    if (!memory_.finish_move(move, target)) {
+      spill_.release(target);
+      continue;
+    }
+    madvise(memory_chunk(move.first), kMemoryChunk, MADV_REMOVE);
+    freed_chunks += move.count;
+    ++moved_firsts;
+    self_.record().statistics.spilled_bytes.fetch_add(move.count * kMemoryChunk);
+  }
+  if (moved_firsts != 0) ledger_.give_back_store(moved_firsts * kMemoryChunk);
+  return moved_firsts * kMemoryChunk + trim();
 }
 
 void MessageStore::release_buffer() {

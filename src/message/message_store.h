@@ -1,6 +1,6 @@
 // Where payloads wait between sender and receiver (BDMPI 5.3): in the node's shared memory while the budget has room,
-// else in the node's message spill file. A payload is written once and read by each of its receivers; its space is free
-// again with the last of them.
+// else in the node's message spill file, where they also go when memory is wanted later. A payload is written once and
+// read by each of its receivers; its space is free again with the last of them.
 //
 // Between a put and its last release a payload belongs to nobody's process: sender and receiver may both be asleep.
 #pragma once
@@ -39,10 +39,17 @@ class MessageStore {
   // Gives memory of free chunks back to the system. Returns its bytes.
   uint64_t trim();
 
+  // Moves payloads that wait in memory to storage, until `wanted_bytes` of memory are given back to the system or there
+  // is nothing left to move. Returns the bytes given back.
+  uint64_t spill(uint64_t wanted_bytes);
+
   // Gives the memory of the buffer for direct I/O back until it is needed again: a megabyte per rank adds up.
   void release_buffer();
 
  private:
+  uint32_t take_storage(uint64_t bytes, uint32_t readers);
+  void copy_from_storage(const Payload& payload, char* out, uint64_t bytes);
+  void copy_to_storage(const ChunkPool::Move& move, uint32_t target);
   bool put_in_memory(const void* data, Payload& payload, uint32_t readers);
   void put_in_storage(const void* data, Payload& payload, uint32_t readers);
   std::byte* memory_chunk(uint64_t chunk) const;

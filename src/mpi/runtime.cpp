@@ -1,7 +1,6 @@
 #include "mpi/runtime.h"
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "mpi/transfer.h"
 #include "node/attach_protocol.h"
@@ -38,7 +36,9 @@ void all_charged_hook() { the_runtime->arena.mark_all_charged(); }
 
 uint64_t drop_spare_hook() { return the_runtime->arena.drop_spare(); }
 
-uint64_t trim_store_hook(uint64_t) { return the_runtime->store.trim(); }
+uint64_t trim_store_hook() { return the_runtime->store.trim(); }
+
+uint64_t spill_store_hook(uint64_t wanted_bytes) { return the_runtime->store.spill(wanted_bytes); }
 
 uint64_t progress_library_hook() {
   constexpr uint64_t kTurnNs = 1000000;
@@ -85,23 +85,6 @@ void make_room_hook(uint64_t bytes) {
     the_runtime->ledger.charge(bytes);
 }
 
-uint64_t heap_bytes() {
-  const auto info = mallinfo2();
-  return info.arena + info.hblkhd;
-}
-
-// Proportional share of everything resident, as the kernel counts it.
-uint64_t proportional_bytes() {
-  FILE* file = fopen("/proc/self/smaps_rollup", "re");
-  if (file == nullptr) return 0;
-  char line[256];
-  unsigned long long kibibytes = 0;
-  while (fgets(line, sizeof line, file) != nullptr)
-    if (sscanf(line, "Pss: %llu kB", &kibibytes) == 1) break;
-  fclose(file);
-  return kibibytes << 10;
-}
-
 }  // namespace
 
 Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_directory, memory::Arena& managed)
@@ -111,33 +94,19 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
       scheduler(self, ledger),
       store(self, ledger, attachment_.take_message_spill(), spill_directory),
       mailbox(self),
-      arena(managed) {
+      arena(managed),
+      base_memory_(managed) {
   node::RankRecord& record = self.record();
   record.pid = getpid();
   record.world_rank = world_rank;
   self.header().attached_ranks.fetch_add(1);
   communicators.start(world_rank);
-  base_at_start_ = proportional_bytes();
-  base_at_start_ -= std::min(base_at_start_, arena.managed_bytes());
-  heap_at_start_ = heap_bytes();
-  base_measured_ns_ = base::now_ns();
-  ledger.set_base(base_at_start_);
+  ledger.set_base(base_memory_.bytes());
 }
 
 void Runtime::prepare_to_sleep() {
   store.release_buffer();
-  measure_base();
-}
-
-// Small allocations come and go with the program; the heap's growth is looked at now and then, when the rank is about
-// to sleep anyway.
-void Runtime::measure_base() {
-  constexpr uint64_t kIntervalNs = 250000000;
-  const uint64_t now = base::now_ns();
-  if (now - base_measured_ns_ < kIntervalNs) return;
-  base_measured_ns_ = now;
-  const uint64_t heap = heap_bytes();
-  ledger.set_base(base_at_start_ + (heap > heap_at_start_ ? heap - heap_at_start_ : 0));
+  ledger.set_base(base_memory_.bytes());
 }
 
 uint32_t Runtime::new_token() {
@@ -226,7 +195,7 @@ void start_runtime(memory::Arena& arena) {
   mpi_thread = pthread_self();
   base::set_fatal_sink(fatal_hook);
   the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, drop_spare_hook,
-                                              trim_store_hook, progress_library_hook});
+                                              trim_store_hook, spill_store_hook, progress_library_hook});
   const uint64_t already_allocated =
       arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, may_keep_spare_hook}, spill_directory);
   the_runtime->ledger.adopt(already_allocated);

@@ -13,6 +13,7 @@
 #include "message/mailbox.h"
 #include "message/matching.h"
 #include "message/message_store.h"
+#include "mpi/base_memory.h"
 #include "mpi/communicator.h"
 #include "mpi/request.h"
 #include "node/attachment.h"
@@ -92,7 +93,6 @@ class Runtime {
     uint32_t token;
   };
 
-  void measure_base();
   void accept(const message::Cell& cell);
   void send_acknowledgements();
 
@@ -100,9 +100,7 @@ class Runtime {
   bool is_acknowledging_ = false;
   std::unordered_set<uint32_t> unacknowledged_;
   uint32_t last_token_ = 0;
-  uint64_t heap_at_start_ = 0;
-  uint64_t base_at_start_ = 0;
-  uint64_t base_measured_ns_ = 0;
+  BaseMemory base_memory_;
   bool finalized_ = false;
 };
 

@@ -96,7 +96,7 @@ void Ledger::make_resident(uint64_t extra_bytes) {
   }
   if (self_.hooks().drop_spare != nullptr) self_.hooks().drop_spare();
   fail_if_rank_cannot_fit(extra_bytes);
-  trim_store(extra_bytes);
+  trim_store();
   wait_for_room(extra_bytes);
 }
 
@@ -111,7 +111,7 @@ void Ledger::wait_for_room(uint64_t extra_bytes) {
     else if (patience_ends_ns == 0)
       patience_ends_ns = base::now_ns() + kLibraryPatienceNs;
     if (hope == Hope::none || (patience_ends_ns != 0 && base::now_ns() >= patience_ends_ns)) {
-      if (trim_store(extra_bytes) != 0) continue;
+      if (trim_store() != 0 || spill_store(extra_bytes) != 0) continue;
       return overdraw(extra_bytes);
     }
     self_.attend_and_sleep(bell, patience_ends_ns == 0 ? 0 : kLibraryPatienceNs / 8);
@@ -137,8 +137,7 @@ Ledger::Hope Ledger::look_for_room(uint64_t extra_bytes) {
   return who_can_still_make_room();
 }
 
-// Only messages that wait for sleeping ranks, or memory that cannot be unloaded, are in the way: going on is the only
-// way to get the ones delivered and the other freed.
+// Only memory that cannot be unloaded is in the way: going on is the only way to get it freed.
 void Ledger::overdraw(uint64_t extra_bytes) {
   NodeLock lock(self_.header());
   charge_everything(extra_bytes);
@@ -155,8 +154,19 @@ void Ledger::leave_line() {
   self_.ring_loading_ranks();
 }
 
-uint64_t Ledger::trim_store(uint64_t extra_bytes) {
-  return self_.hooks().trim_store != nullptr ? self_.hooks().trim_store(missing_charge(extra_bytes)) : 0;
+uint64_t Ledger::trim_store() { return self_.hooks().trim_store != nullptr ? self_.hooks().trim_store() : 0; }
+
+uint64_t Ledger::spill_store(uint64_t extra_bytes) {
+  uint64_t wanted = 0;
+  {
+    NodeLock lock(self_.header());
+    const uint64_t after = used_bytes() + missing_charge(extra_bytes);
+    const uint64_t budget = self_.header().budget_bytes, store = self_.header().store_bytes;
+    if (after <= budget) return 1;  // there is room by now
+    if (store <= store_floor_bytes()) return 0;
+    wanted = std::min(after - budget, store - store_floor_bytes());
+  }
+  return self_.hooks().spill_store != nullptr ? self_.hooks().spill_store(wanted) : 0;
 }
 
 bool Ledger::may_unload(const RankRecord& rank) const {
@@ -272,6 +282,7 @@ void Ledger::give_back_store(uint64_t bytes) {
 }
 
 void Ledger::set_base(uint64_t bytes) {
+  if (bytes == self_.record().base_bytes) return;
   NodeLock lock(self_.header());
   if (self_.state() == RankState::finished) return;
   self_.header().base_bytes += bytes - self_.record().base_bytes;

@@ -12,8 +12,9 @@
 // resident first, so whatever stays is used before it is evicted), and ready ranks only after all blocked ones. Waiting
 // ranks may be unloaded too, all but the one that has waited longest: it gets its room in the end, so two ranks that
 // each hold what the other needs cannot stop each other. Ranks that need less may take room before it, but no more
-// often than there are ranks on the node. When nobody can make room (what is left is pinned, or messages that wait for
-// sleeping ranks) the rank goes on all the same, and the ledger shows it.
+// often than there are ranks on the node. When no rank can make room, messages that wait for sleeping ranks are moved
+// to storage. When that is not enough either (what is left is pinned) the rank goes on all the same, and the ledger
+// shows it.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +71,8 @@ class Ledger {
   void wait_for_room(uint64_t extra_bytes);
   Hope look_for_room(uint64_t extra_bytes);
   void overdraw(uint64_t extra_bytes);
-  uint64_t trim_store(uint64_t extra_bytes);
+  uint64_t trim_store();
+  uint64_t spill_store(uint64_t extra_bytes);
   void ask_for_room(uint64_t missing);            // [lock]
   RankRecord* best_victim();                      // [lock]
   bool may_unload(const RankRecord& rank) const;  // [lock]

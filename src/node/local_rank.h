@@ -19,7 +19,8 @@ struct RankHooks {
       nullptr;                         // returns the bytes given up, at least `wanted_bytes` where there are as many
   void (*all_charged)() = nullptr;     // the ledger has charged the rank for all its memory
   uint64_t (*drop_spare)() = nullptr;  // give memory up that is only kept for reuse; returns its bytes
-  uint64_t (*trim_store)(uint64_t wanted_bytes) = nullptr;  // give unused pages of the message store back
+  uint64_t (*trim_store)() = nullptr;  // give unused pages of the message store back; returns their bytes
+  uint64_t (*spill_store)(uint64_t wanted_bytes) = nullptr;  // the same, and move messages that wait to storage
   // Moves on what the rank has begun in the MPI library. Returns the longest time to sleep before the next turn, or 0
   // when nothing is open.
   uint64_t (*progress_library)() = nullptr;

@@ -25,7 +25,7 @@ uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / u
 
 uint64_t pool_table_bytes(uint64_t chunk_count) {
   const uint64_t bitmap_bytes = round_up(chunk_count, 64) / 8;
-  return round_up(kPage + 2 * bitmap_bytes + chunk_count * 2 * sizeof(uint32_t), kPage);
+  return round_up(kPage + 2 * bitmap_bytes + chunk_count * 4 * sizeof(uint32_t), kPage);
 }
 
 void initialise_shared_mutex(pthread_mutex_t& mutex) {

@@ -4,6 +4,7 @@
 //   phases sweep MIB ROUNDS       every rank reads all its MIB and writes half of it, in each round
 //   phases read MIB ROUNDS        fills its MIB once, then only reads
 //   phases exchange MIB ROUNDS    an all-to-all of MIB per rank in each round
+//   phases pile MIB OWN_MIB       every rank leaves a message of MIB to the next one, fills OWN_MIB, then receives
 //   phases usage MIB              rank 0 prints what Spillway says of its memory
 //   phases fork MIB               every rank forks a child that forks again; both look at the rank's memory
 //   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
@@ -68,6 +69,24 @@ void exchange(size_t words, int rounds) {
   }
 }
 
+// Messages that were sent while there was room for them wait while there is none.
+void pile(size_t words, size_t own_words) {
+  std::vector<uint64_t> message(words), in;
+  for (size_t i = 0; i < words; ++i) message[i] = mixed(i + static_cast<uint64_t>(rank));
+  MPI_Send(message.data(), static_cast<int>(words), MPI_UINT64_T, (rank + 1) % size, 0, MPI_COMM_WORLD);
+  std::vector<uint64_t>().swap(message);
+  MPI_Barrier(MPI_COMM_WORLD);
+  {
+    std::vector<uint64_t> own(own_words);
+    for (size_t i = 0; i < own_words; ++i) own[i] = mixed(i * static_cast<uint64_t>(rank + 1));
+    report(0, digest(own));
+  }
+  in.resize(words);
+  MPI_Recv(in.data(), static_cast<int>(words), MPI_UINT64_T, (rank + size - 1) % size, 0, MPI_COMM_WORLD,
+           MPI_STATUS_IGNORE);
+  report(1, digest(in));
+}
+
 void usage(size_t words) {
   const std::vector<uint64_t> data(words, 1);
   spillway_usage now{};
@@ -125,6 +144,8 @@ int main(int argc, char** argv) {
     sweep(words, rounds, false);
   } else if (argc > 2 && strcmp(argv[1], "exchange") == 0) {
     exchange(words, rounds);
+  } else if (argc > 3 && strcmp(argv[1], "pile") == 0) {
+    pile(words, strtoull(argv[3], nullptr, 10) * (1 << 20) / sizeof(uint64_t));
   } else if (argc > 2 && strcmp(argv[1], "fork") == 0) {
     fork_twice(words);
   } else if (argc > 2 && strcmp(argv[1], "usage") == 0) {

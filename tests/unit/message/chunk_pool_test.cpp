@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -129,6 +130,78 @@ TEST_F(ChunkPoolTest, does_what_a_set_of_numbers_does) {
     }
     ASSERT_EQ(pool_.used_chunks(), used.size());
   }
+}
+
+class ChunkPoolMoveTest : public ChunkPoolTest {
+ protected:
+  ChunkPool::Chain written(uint64_t count, uint32_t references = 1) {
+    const ChunkPool::Chain chain = pool_.take(count, references, kNoLimit);
+    pool_.close(chain.first);
+    return chain;
+  }
+};
+
+TEST_F(ChunkPoolMoveTest, a_moved_chain_frees_its_chunks_and_keeps_its_name) {
+  const ChunkPool::Chain chain = written(5);
+  const ChunkPool::Move move = pool_.begin_move(0);
+  EXPECT_EQ(move.first, chain.first);
+  EXPECT_EQ(move.count, 5u);
+  ASSERT_TRUE(pool_.finish_move(move, 77));
+  EXPECT_EQ(pool_.used_chunks(), 0u);
+  EXPECT_EQ(pool_.open(chain.first), 77u);
+  EXPECT_EQ(trim(), 4u) << "the first one's memory is the mover's to give back";
+  const auto others = chunks_of(pool_.take(kChunks - 1, 1, kNoLimit));
+  ASSERT_EQ(others.size(), kChunks - 1);
+  EXPECT_EQ(std::count(others.begin(), others.end(), chain.first), 0) << "it still names the message";
+  EXPECT_EQ(pool_.take(1, 1, kNoLimit).first, node::kNoIndex);
+  EXPECT_EQ(pool_.release(chain.first), 77u);
+  EXPECT_EQ(chunks_of(pool_.take(1, 1, kNoLimit)), std::vector<uint32_t>{chain.first});
+}
+
+TEST_F(ChunkPoolMoveTest, finds_one_chain_after_the_other_and_each_once) {
+  const ChunkPool::Chain first = written(3);
+  const ChunkPool::Chain second = written(1);
+  const ChunkPool::Chain third = written(100);
+  std::vector<uint32_t> moved;
+  for (ChunkPool::Move move = pool_.begin_move(0); move.first != node::kNoIndex;
+       move = pool_.begin_move(move.first + 1)) {
+    moved.push_back(move.first);
+    ASSERT_TRUE(pool_.finish_move(move, 1));
+  }
+  EXPECT_EQ(moved, (std::vector<uint32_t>{first.first, second.first, third.first}));
+  EXPECT_EQ(pool_.begin_move(0).first, node::kNoIndex);
+}
+
+TEST_F(ChunkPoolMoveTest, leaves_chains_alone_that_are_written_or_read) {
+  const ChunkPool::Chain being_written = pool_.take(2, 1, kNoLimit);
+  EXPECT_EQ(pool_.begin_move(0).first, node::kNoIndex);
+  pool_.close(being_written.first);
+  EXPECT_EQ(pool_.open(being_written.first), node::kNoIndex);
+  EXPECT_EQ(pool_.begin_move(0).first, node::kNoIndex);
+  pool_.close(being_written.first);
+  EXPECT_EQ(pool_.begin_move(0).first, being_written.first);
+}
+
+TEST_F(ChunkPoolMoveTest, gives_the_move_up_for_a_reader_that_came_meanwhile) {
+  const ChunkPool::Chain chain = written(2);
+  const ChunkPool::Move move = pool_.begin_move(0);
+  EXPECT_EQ(pool_.open(chain.first), node::kNoIndex);
+  EXPECT_FALSE(pool_.finish_move(move, 5));
+  pool_.close(chain.first);
+  EXPECT_EQ(pool_.open(chain.first), node::kNoIndex) << "it is where it was";
+  EXPECT_EQ(pool_.used_chunks(), 2u);
+  EXPECT_EQ(pool_.release(chain.first), node::kNoIndex);
+  EXPECT_EQ(pool_.used_chunks(), 0u);
+}
+
+TEST_F(ChunkPoolMoveTest, frees_a_chain_that_its_last_reader_gave_up_meanwhile) {
+  const ChunkPool::Chain chain = written(2, 2);
+  const ChunkPool::Move move = pool_.begin_move(0);
+  EXPECT_EQ(pool_.release(chain.first), node::kNoIndex);
+  EXPECT_EQ(pool_.release(chain.first), node::kNoIndex);
+  EXPECT_EQ(pool_.used_chunks(), 2u) << "the mover still reads it";
+  EXPECT_FALSE(pool_.finish_move(move, 5));
+  EXPECT_EQ(pool_.used_chunks(), 0u);
 }
 
 }  // namespace

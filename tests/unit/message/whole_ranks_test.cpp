@@ -39,7 +39,8 @@ class WholeRank {
     rank_.self.set_hooks(
         node::RankHooks{[] { current->take_news(); }, [](uint64_t wanted) { return current->unload(wanted); },
                         [] { current->arena_.mark_all_charged(); }, [] { return current->arena_.drop_spare(); },
-                        [](uint64_t) { return current->rank_.store.trim(); }});
+                        [] { return current->rank_.store.trim(); },
+                        [](uint64_t wanted) { return current->rank_.store.spill(wanted); }});
     arena_.attach(memory::MemoryAccount{
                       [](uint64_t bytes) { current->rank_.ledger.make_resident(bytes); },
                       [](uint64_t resident, uint64_t managed) { current->rank_.ledger.give_back(resident, managed); },

@@ -292,7 +292,7 @@ TEST_F(StoreChargeTest, gives_free_chunks_back_before_the_budget_is_overdrawn) {
   header = &segment_.header();
   ledger = &rank.ledger;
   RankHooks hooks = rank.self.hooks();
-  hooks.trim_store = [](uint64_t) -> uint64_t {
+  hooks.trim_store = []() -> uint64_t {
     if (++calls == 1) return 0;  // nothing is free yet when the rank begins to wait
     const uint64_t freed = header->store_bytes;
     if (freed != 0) ledger->give_back_store(freed);
@@ -301,6 +301,39 @@ TEST_F(StoreChargeTest, gives_free_chunks_back_before_the_budget_is_overdrawn) {
   rank.self.set_hooks(hooks);
   rank.allocate(20 * kMiB);
   EXPECT_EQ(segment_.header().store_bytes, 0u);
+  EXPECT_LE(segment_.header().peak_bytes, kBudget);
+}
+
+TEST_F(StoreChargeTest, moves_waiting_messages_to_storage_before_the_budget_is_overdrawn) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  ASSERT_TRUE(rank.ledger.charge_store(20 * kMiB));
+  static Ledger* ledger = nullptr;
+  static uint64_t asked = 0;
+  ledger = &rank.ledger;
+  RankHooks hooks = rank.self.hooks();
+  hooks.spill_store = [](uint64_t wanted) {
+    asked = wanted;
+    ledger->give_back_store(wanted);
+    return wanted;
+  };
+  rank.self.set_hooks(hooks);
+  rank.allocate(20 * kMiB);
+  EXPECT_EQ(asked, 40 * kMiB - kBudget) << "no more than is missing";
+  EXPECT_LE(segment_.header().peak_bytes, kBudget);
+}
+
+TEST_F(StoreChargeTest, leaves_the_store_its_floor) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  ASSERT_TRUE(rank.ledger.charge_store(kStoreFloor));
+  RankHooks hooks = rank.self.hooks();
+  hooks.spill_store = [](uint64_t) -> uint64_t {
+    ADD_FAILURE() << "asked for messages that cost nothing";
+    return 0;
+  };
+  rank.self.set_hooks(hooks);
+  rank.allocate(kBudget - kStoreFloor);
   EXPECT_LE(segment_.header().peak_bytes, kBudget);
 }
 

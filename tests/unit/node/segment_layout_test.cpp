@@ -11,9 +11,9 @@
 namespace spillway::node {
 namespace {
 
-TEST(SegmentLayoutTest, version_2_has_these_sizes) {
+TEST(SegmentLayoutTest, version_3_has_these_sizes) {
   EXPECT_EQ(kSegmentMagic, 0x53504c57u);
-  EXPECT_EQ(kSegmentVersion, 2u);
+  EXPECT_EQ(kSegmentVersion, 3u);
   EXPECT_EQ(sizeof(SegmentHeader), 232u);
   EXPECT_EQ(sizeof(RankRecord), 384u);
   EXPECT_EQ(alignof(RankRecord), 128u);

@@ -1,0 +1,63 @@
+#include "mpi/base_memory.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/clock.h"
+
+namespace spillway::mpi {
+namespace {
+
+constexpr uint64_t kGlanceIntervalNs = 250000000;
+constexpr uint64_t kLookIntervalNs = 10000000000;
+constexpr uint64_t kHeapChange = 256 << 10;
+constexpr uint64_t kMostCost = 200;  // a look takes at most this part of the time
+
+uint64_t heap_bytes() {
+  const auto info = mallinfo2();
+  return info.arena + info.hblkhd;
+}
+
+bool is_segment(const char* mapping) { return strstr(mapping, "/memfd:spillway-node") != nullptr; }
+
+}  // namespace
+
+uint64_t BaseMemory::bytes() {
+  const uint64_t now = base::now_ns();
+  if (now < next_glance_ns_) return bytes_;
+  next_glance_ns_ = now + kGlanceIntervalNs;
+  const uint64_t heap = heap_bytes();
+  const uint64_t change = heap > heap_bytes_ ? heap - heap_bytes_ : heap_bytes_ - heap;
+  if (change < kHeapChange && now < next_look_ns_) return bytes_;
+  heap_bytes_ = heap;
+  look();
+  const uint64_t cost = base::now_ns() - now;
+  next_glance_ns_ = std::max(next_glance_ns_, now + kMostCost * cost);
+  next_look_ns_ = std::max(now + kLookIntervalNs, next_glance_ns_);
+  return bytes_;
+}
+
+// The node's segment is not the rank's: the ledger counts what is used of it.
+void BaseMemory::look() {
+  FILE* file = fopen("/proc/self/smaps", "re");
+  if (file == nullptr) return;
+  char line[512];
+  unsigned long long kibibytes = 0, sum = 0;
+  bool is_counted = false;
+  while (fgets(line, sizeof line, file) != nullptr) {
+    char* after = nullptr;
+    const uint64_t begin = strtoull(line, &after, 16);
+    if (*after == '-')  // the first line of a mapping: its addresses and what is mapped
+      is_counted = !arena_.contains(reinterpret_cast<void*>(begin)) && !is_segment(line);
+    else if (is_counted && sscanf(line, "Pss: %llu kB", &kibibytes) == 1)
+      sum += kibibytes;
+  }
+  fclose(file);
+  bytes_ = sum << 10;
+}
+
+}  // namespace spillway::mpi
