@@ -51,8 +51,9 @@ failures:
   all ranks, with one message that names rank, host, process, cause and remedy. After
   MPI_Finalize, a rank's exit status is only passed on. SIGINT, SIGTERM, SIGHUP and SIGQUIT to
   `spillway` reach every rank; what has not ended 5 seconds later, or at a second signal, is
-  killed. SIGUSR1 and SIGUSR2 are passed on. Nothing is left behind in any case: spill files
-  have no names, and no process outlives the job, even when `spillway` is killed with SIGKILL.
+  killed. SIGUSR1 and SIGUSR2 are passed on; ^Z stops the whole job, `fg` and `bg` let it go on.
+  Nothing is left behind in any case: spill files have no names, and no process outlives the
+  job, even when `spillway` is killed with SIGKILL.
 
 examples:
   spillway run ./app                                     slots, ranks and memory as the machine has

@@ -5,7 +5,16 @@ import signal
 import sys
 from typing import Dict, List, Tuple
 
-_PASSED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_PASSED_SIGNALS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGTSTP,
+    signal.SIGCONT,
+)
 
 
 def run_agent(command_for_descriptor, environment: Dict[str, str]) -> Tuple[int, str]:
@@ -28,6 +37,8 @@ def run_agent(command_for_descriptor, environment: Dict[str, str]) -> Tuple[int,
             os.kill(agent, number)
         except ProcessLookupError:
             pass
+        if number == signal.SIGTSTP:
+            os.kill(os.getpid(), signal.SIGSTOP)  # so that the shell that sent ^Z sees us stop
 
     for number in _PASSED_SIGNALS:
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -43,7 +54,8 @@ def run_agent(command_for_descriptor, environment: Dict[str, str]) -> Tuple[int,
     sys.stderr.write(
         f"spillway: the node agent (process {agent}) was killed by signal {number} "
         f"({signal.strsignal(number)}), and the job with it\n"
-        "  Remedy: find out who sends it; look for an out-of-memory kill (dmesg)\n"
+        "  Cause:  something outside the job sent it: a user, a batch system, or the kernel for want of memory.\n"
+        "  Remedy: find out who sends it; look for an out-of-memory kill (dmesg).\n"
     )
     return 128 + number, ""
 
@@ -51,7 +63,7 @@ def run_agent(command_for_descriptor, environment: Dict[str, str]) -> Tuple[int,
 def _become_agent(command: List[str], environment: Dict[str, str]) -> None:
     try:
         os.setsid()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_SIGNALS)
+        # The signals stay blocked: a handler of Python's must not run here, and the agent takes them from a descriptor.
         os.execve(command[0], command, environment)
     except OSError as error:
         sys.stderr.write(f"spillway: cannot start {command[0]}: {error.strerror}\n")

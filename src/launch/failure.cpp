@@ -99,6 +99,7 @@ Failure failure_of_lost_parent() {
   failure.what = "lost its parent process, spillway-rank";
   failure.cause = "somebody killed it (a rank does not outlive its parent), or the MPI launcher ended the rank";
   failure.remedy = "send signals to `spillway`, which passes them on to every rank";
+  failure.is_loss_of_process = true;
   return failure;
 }
 
@@ -113,7 +114,8 @@ Failure failure_of_mpi_launcher(const std::string& name, int wait_status, bool a
     if (WEXITSTATUS(wait_status) != 0) failure.exit_status = WEXITSTATUS(wait_status);
   }
   failure.cause = any_rank_started ? "it ended before the ranks did" : "it could not start the ranks";
-  failure.remedy = "read what it wrote above; `spillway run --dry-run` shows the command, to be tried by hand";
+  failure.remedy = "`spillway run --dry-run` shows its command, to be tried by hand";
+  failure.is_loss_of_process = true;
   return failure;
 }
 

@@ -12,6 +12,7 @@ struct Failure {
   std::string cause;
   std::string remedy;
   int exit_status = 1;
+  bool is_loss_of_process = false;  // of one that belongs to the job's own machinery; the MPI launcher may say why
 };
 
 // Of a program that ended with `wait_status` before it called MPI_Finalize, or (`is_finalized`) after.

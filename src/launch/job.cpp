@@ -70,8 +70,10 @@ void Job::program_ended(int rank, int wait_status) {
 void Job::judge_silent_exits() {
   if (phase_ != Phase::running) return;
   if (std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& entry) { return entry.is_attached; })) return;
-  for (size_t i = 0; i < ranks_.size(); ++i)
-    if (ranks_[i].has_ended && !ranks_[i].is_attached) return fail(static_cast<int>(i), failure_of_missing_init());
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    const bool is_end_reported = ranks_[i].has_ended && ranks_[i].socket >= 0;
+    if (is_end_reported && !ranks_[i].is_attached) return fail(static_cast<int>(i), failure_of_missing_init());
+  }
 }
 
 void Job::parent_lost(int rank) {

@@ -76,4 +76,10 @@ void MpiLauncher::kill_all() const {
   if (!has_ended_ && process_ > 0) kill(-process_, SIGKILL);
 }
 
+void MpiLauncher::follow(int signal_number) const {
+  if (has_ended_ || process_ <= 0) return;
+  if (signal_number == SIGTSTP) kill(-process_, SIGSTOP);
+  if (signal_number == SIGCONT) kill(-process_, SIGCONT);
+}
+
 }  // namespace spillway::launch

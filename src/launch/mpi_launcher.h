@@ -28,6 +28,9 @@ class MpiLauncher {
   int wait_status() const { return wait_status_; }
   void kill_all() const;
 
+  // Stops it when the job stops (SIGTSTP), since it would go on reading the terminal; SIGCONT lets it go on.
+  void follow(int signal_number) const;
+
   // Waits until all output has been carried over. No process that writes to it may be left.
   void finish_output();
 

@@ -22,7 +22,9 @@ namespace spillway::launch {
 namespace {
 
 constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
-constexpr int kPassedSignals[] = {SIGUSR1, SIGUSR2, SIGCONT, SIGALRM, SIGWINCH};
+constexpr int kPassedSignals[] = {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+
+constexpr uint64_t kSecond = 1000000000;
 
 std::string host_name() {
   char name[256] = {};
@@ -125,6 +127,7 @@ void NodeAgent::handle_event(int descriptor) {
   if (descriptor == signals_.number()) return take_signals();
   if (descriptor == report_.number()) {
     report_.close();
+    launcher_.follow(SIGCONT);
     return job_.front_end_lost();
   }
   take_messages(descriptor);
@@ -145,8 +148,10 @@ void NodeAgent::take_signals() {
       if (!launcher_.has_ended() && launcher_.reap()) job_.launcher_ended(launcher_.wait_status());
     } else if (std::find(std::begin(kEndingSignals), std::end(kEndingSignals), number) != std::end(kEndingSignals)) {
       job_.interrupted(number);
+      launcher_.follow(SIGCONT);
     } else {
       job_.pass_on(number);
+      launcher_.follow(number);
     }
   }
 }
@@ -248,6 +253,8 @@ int NodeAgent::finish(uint64_t started_ns) {
   listener_.close();
   connections_.clear();
   end_descendants();
+  if (job_.failure() && job_.failure()->is_loss_of_process)
+    segments_left_.note_orphans(time(nullptr) - static_cast<time_t>(outcome.wall_ns / kSecond));
   segments_left_.remove();
   launcher_.finish_output();
   outcome.host = host_;

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "launch/descendants.h"
 
@@ -19,8 +20,7 @@ namespace {
 // What the launchers of the known MPI libraries tell a process about its place in MPI_COMM_WORLD.
 constexpr const char* kRankVariables[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"};
 
-constexpr int kForwardedSignals[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
-                                     SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH};
+constexpr int kForwardedSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 
 int find_world_rank() {
   for (const char* variable : kRankVariables)
@@ -62,6 +62,7 @@ const char* remedy_for_exec(int error) {
 }  // namespace
 
 int RankParent::run() {
+  const time_t begin = time(nullptr);
   adopt_orphans();
   world_rank_ = find_world_rank();
   const sigset_t set = supervised_signals();
@@ -71,6 +72,7 @@ int RankParent::run() {
   if (!start_program()) exit_status_ = 127;
   supervise();
   end_descendants();  // what the program left running
+  if (!agent_) segments_.note_orphans(begin);
   segments_.remove();
   return exit_status_;
 }
@@ -169,8 +171,20 @@ void RankParent::take_signal() {
   const int number = static_cast<int>(signal.ssi_signo);
   if (number == SIGCHLD) return reap();
   if (program_ <= 0) return;
-  segments_.note(program_);  // it may end of this
-  kill(program_, number);
+  switch (number) {
+    case SIGTSTP:  // which the kernel ignores for a program whose session has no shell
+      kill(program_, SIGSTOP);
+      return;
+    case SIGUSR1:
+    case SIGUSR2:
+      segments_.note(program_);  // it may end of this
+      [[fallthrough]];
+    case SIGCONT:
+      kill(program_, number);
+      return;
+    default:
+      segments_.signal_after_note(program_, number);
+  }
 }
 
 void RankParent::reap() {
@@ -183,6 +197,7 @@ void RankParent::report_end(int wait_status) {
   // A failed job ends at once: what the program left running would hold its output open, which the MPI launcher waits
   // for.
   if (wait_status != 0) end_descendants();
+  segments_.remove();
   AttachMessage exited = make_message(MessageKind::exited);
   exited.pid = program_;
   exited.wait_status = wait_status;
@@ -192,9 +207,7 @@ void RankParent::report_end(int wait_status) {
 }
 
 void RankParent::kill_program() {
-  if (program_ <= 0) return;
-  segments_.note(program_);
-  kill(program_, SIGKILL);
+  if (program_ > 0) segments_.signal_after_note(program_, SIGKILL);
 }
 
 }  // namespace spillway::launch

@@ -1,10 +1,10 @@
 """What the tests of failing jobs look at: the message, the processes."""
 
-import os
 import re
 import socket
 import subprocess
 from pathlib import Path
+from typing import List
 
 import pytest
 from runner import Runner, marked_processes
@@ -41,18 +41,26 @@ def wait_for_line(process: subprocess.Popen, text: str) -> None:
     pytest.fail(f"the job ended without printing `{text}`: {process.communicate()}")
 
 
+def programs_named(run: Runner, name: str) -> List[int]:
+    """The living processes of the test whose program is called `name`, or with a suffix of it (mpiexec.hydra)."""
+    lines = marked_processes(run.mark)
+    return [pid for pid, line in lines.items() if re.match(rf"(\S*/)?{name}([.-]\S*)?(\s|$)", line)]
+
+
 def process_named(run: Runner, name: str) -> int:
-    """The one living process of the test whose program is called `name`, or with a suffix of it (mpiexec.hydra)."""
-    programs = {
-        pid: os.path.basename(line.split()[0]) for pid, line in marked_processes(run.mark).items() if line.split()
-    }
-    found = [pid for pid, program in programs.items() if program.split(".")[0] == name]
-    assert len(found) == 1, f"{len(found)} processes {name}: {programs}"
+    """The only such process."""
+    found = programs_named(run, name)
+    assert len(found) == 1, f"{len(found)} processes {name}: {marked_processes(run.mark)}"
     return found[0]
 
 
-def is_running(pid: int) -> bool:
+def state_of(pid: int) -> str:
+    """The letter of `ps`; X for a process that is gone."""
     try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+        return (Path("/proc") / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
-        return False
+        return "X"
+
+
+def is_running(pid: int) -> bool:
+    return state_of(pid) not in "ZX"

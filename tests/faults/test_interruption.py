@@ -1,11 +1,12 @@
 """Somebody ends the job from outside: the ranks get the signal, and in the end nothing runs any more."""
 
 import os
+import random
 import signal
 import time
 
 import pytest
-from failing_jobs import RANKS, is_running, message_of, process_named, wait_for_line
+from failing_jobs import RANKS, is_running, message_of, process_named, programs_named, state_of, wait_for_line
 from runner import marked_processes
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
@@ -114,3 +115,64 @@ def test_reader_that_goes_away_ends_the_job(run, job_command, flavour):
     process.stdout.close()
     assert process.wait(timeout=20) == 128 + signal.SIGPIPE
     process.stderr.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_interruption_at_any_moment_of_the_start_leaves_nothing(run, job_command, flavour, number):
+    moments = random.Random(7)
+    for _ in range(12):
+        process = run.start(job_command(flavour, "wait"), preexec_fn=heed_signals)
+        time.sleep(moments.uniform(0.05, 0.5))
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=30)
+        assert process.returncode in (-number, 128 + number), stderr
+        assert "Traceback" not in stderr
+
+
+def test_mpi_launcher_killed_at_any_moment_of_the_start_leaves_nothing(run, job_command, flavour):
+    moments = random.Random(7)
+    for _ in range(12):
+        process = run.start(job_command(flavour, "wait"), preexec_fn=heed_signals)
+        while not (programs_named(run, "spillway-node") and programs_named(run, "mpiexec")):
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0, 0.3))
+        os.kill(process_named(run, "mpiexec"), signal.SIGKILL)
+        process.communicate(timeout=30)
+        assert process.returncode != 0
+
+
+def wait_for_states(pids, letters):
+    deadline = time.monotonic() + 10
+    while any(state_of(pid) not in letters for pid in pids):
+        assert time.monotonic() < deadline, {pid: state_of(pid) for pid in pids}
+        time.sleep(0.02)
+
+
+def stopped(run, command, *line):
+    """A job stopped by ^Z, and the processes that stopped: the front end, the MPI launcher and the ranks."""
+    process = started(run, command, *line)
+    pids = [process.pid, process_named(run, "mpiexec"), *programs_named(run, "failing_rank")]
+    assert len(pids) == 2 + RANKS
+    process.send_signal(signal.SIGTSTP)
+    wait_for_states(pids, "T")
+    return process, pids
+
+
+def test_stopped_job_stands_still_and_goes_on(run, job_command, flavour):
+    process, pids = stopped(run, job_command(flavour, "slow_messages"), "passes messages")
+    time.sleep(0.5)
+    assert {state_of(pid) for pid in pids} == {"T"}
+    process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_stopped_job_can_be_ended(run, job_command, flavour, number):
+    process, _ = stopped(run, job_command(flavour, "wait"))
+    begin = time.monotonic()
+    process.send_signal(number)
+    process.send_signal(signal.SIGCONT)  # as the shell's `kill` does
+    process.communicate(timeout=30)
+    assert process.returncode in (-number, 128 + number)
+    assert time.monotonic() - begin < PROMPT_S

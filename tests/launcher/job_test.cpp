@@ -103,6 +103,15 @@ TEST_F(JobTest, rank_that_never_initialised_is_a_failure_once_another_has) {
   EXPECT_EQ(job_.failure()->world_rank, 0);
 }
 
+TEST_F(JobTest, rank_that_lost_its_parent_is_not_said_to_have_exited) {
+  job_.parent_lost(0);
+  job_.library_came(1);
+  EXPECT_FALSE(job_.failure());
+  job_.pass_time(kFarFuture);
+  ASSERT_TRUE(job_.failure());
+  EXPECT_EQ(job_.failure()->what, "lost its parent process, spillway-rank");
+}
+
 TEST_F(JobTest, bad_status_after_finalize_ends_nobody) {
   attach_all();
   for (int rank = 0; rank < kRanks; ++rank) job_.rank_finalized(rank);
