@@ -2,12 +2,12 @@
 
 import argparse
 import sys
-from typing import List, Optional, Tuple
+from typing import List, Optional, TextIO, Tuple
 
 from . import help_text
 from .errors import EXIT_NOT_STARTED, LaunchError
 from .mpi_library import FLAVOURS
-from .plan import RunOptions, make_plan, render_plan
+from .plan import Plan, RunOptions, make_plan, render_plan
 
 _SUMMARIES = ("text", "json", "none")
 
@@ -16,7 +16,14 @@ class _Parser(argparse.ArgumentParser):
     """Errors in the form of all other messages, with the option that was probably meant."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
-        raise LaunchError(message, f"see `{self.prog} --help`")
+        raise LaunchError(message.removeprefix("argument "), f"see `{self.prog} --help`")
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise LaunchError(f"`{text}` is not a whole number", "write one, as in -n 64 --slots 2") from None
 
 
 def _parser(version: str) -> Tuple[_Parser, _Parser]:
@@ -49,8 +56,13 @@ def _parser(version: str) -> Tuple[_Parser, _Parser]:
 def _add_run_options(run: argparse.ArgumentParser) -> None:
     add = run.add_argument
     add("-h", "--help", action="help", help="show this text")
-    add("-n", "--ranks", type=int, metavar="ranks", help="ranks to start (default: as many as slots)")
-    add("--slots", type=int, metavar="k", help="ranks that run at a time (default: the cores that may be used)")
+    add("-n", "--ranks", type=_whole_number, metavar="ranks", help="ranks to start (default: as many as slots)")
+    add(
+        "--slots",
+        type=_whole_number,
+        metavar="k",
+        help="ranks that run at a time (default: the cores that may be used)",
+    )
     add(
         "--memory",
         metavar="size",
@@ -62,7 +74,7 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         help="where unloaded memory goes: a directory on a local disk (default: the first "
         "suitable of $SPILLWAY_SPILL_DIR, $TMPDIR, /var/tmp and the current directory)",
     )
-    add("--ranks-per-node", type=int, metavar="n", help="ranks on each machine; this version runs all on one")
+    add("--ranks-per-node", type=_whole_number, metavar="n", help="ranks on each machine; this version runs all on one")
     add("--hosts", metavar="h,...", help="machines to run on; this version accepts this machine's own names only")
     add("--mpi", choices=FLAVOURS, help="MPI library of the program (default: the one that it is linked with)")
     add(
@@ -107,20 +119,45 @@ def parse_run_options(arguments: List[str], version: str = "") -> Optional[RunOp
         raise _unknown_option(program[0], run)
     if not program:
         raise LaunchError("no program to run", "name it after the options: spillway run -n 8 ./app")
+    if options.summary_file is not None and options.summary == "none":
+        raise LaunchError("--summary none leaves nothing to write to --summary-file", "leave one of them away")
     values = vars(options)
     del values["command"]
     return RunOptions(**dict(values, program=program))
 
 
-def _write_summary(options: RunOptions, text: str) -> None:
+def _open_summary_file(options: RunOptions) -> Optional[TextIO]:
+    """Before the job: after hours of computing it is too late for a mistake in the path."""
     if options.summary_file is None:
-        sys.stderr.write(text)
-        return
+        return None
     try:
-        with open(options.summary_file, "w", encoding="utf-8") as file:
-            file.write(text)
+        return open(options.summary_file, "w", encoding="utf-8")
     except OSError as error:
-        sys.stderr.write(f"spillway: cannot write the summary to {options.summary_file}: {error.strerror}\n")
+        raise LaunchError(
+            f"cannot write the summary to {options.summary_file}: {error.strerror}",
+            "name a file in an existing directory that you may write to",
+        ) from None
+
+
+def _write_summary(page: str, file: Optional[TextIO]) -> None:
+    if file is not None:
+        try:
+            with file:
+                file.write(page)
+            return
+        except OSError as error:
+            sys.stderr.write(f"spillway: warning: cannot write the summary to {file.name}: {error.strerror}\n")
+    sys.stderr.write(page)
+
+
+def _warning_of_unused_mpi(plan: Plan) -> str:
+    warning = "no rank called MPI_Init, so Spillway had nothing to do: no memory was unloaded, no slot was waited for"
+    if plan.library.fortran_library:
+        warning += (
+            f". The program uses MPI's Fortran interface ({plan.library.fortran_library}): that of Open MPI, and the "
+            "module mpi_f08 of any MPI library, are not taken over in this version"
+        )
+    return warning
 
 
 def _run(options: RunOptions, library_directory: str) -> int:
@@ -131,15 +168,22 @@ def _run(options: RunOptions, library_directory: str) -> int:
         sys.stderr.write(f"spillway: warning: {warning}\n")
     if options.dry_run:
         return 0
+    summary_file = _open_summary_file(options)
     from .run_job import run_agent
 
     status, text = run_agent(plan.agent_command, plan.environment())
-    if text and options.summary != "none":
-        from .report import parse_report
+    if not text:
+        return status
+    from .report import parse_report
+
+    report = parse_report(text)
+    if report.figures["attached_ranks"] == 0 and not report.failure:
+        sys.stderr.write(f"spillway: warning: {_warning_of_unused_mpi(plan)}\n")
+    if options.summary != "none":
         from .summary import render_json, render_text
 
         render = render_json if options.summary == "json" else render_text
-        _write_summary(options, render(plan, parse_report(text)))
+        _write_summary(render(plan, report), summary_file)
     return status
 
 

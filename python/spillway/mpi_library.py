@@ -19,6 +19,7 @@ TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 _LOADED = re.compile(r"^\s*(\S+) => (\S.*?)(?: \(0x[0-9a-f]+\))?$", re.MULTILINE)
 _MISSING = re.compile(r"error while loading shared libraries: (\S+): cannot open")
 _MPI_NAME = re.compile(r"^lib(mpi|mpich|mpi_mt|mpi_cray|mpi_ibm|pmpi|open-rte)[.]so")
+_FORTRAN_NAME = re.compile(r"^lib(mpi_mpifh|mpi_usempi|mpifort|mpichfort|mpichf90)[\w-]*[.]so")
 # Names that only one family's library contains; Open MPI once used the file name libmpi.so.12 as well.
 _MARKS = {"openmpi": b"ompi_mpi_comm_world", "mpich": b"MPIR_"}
 
@@ -26,6 +27,11 @@ _MARKS = {"openmpi": b"ompi_mpi_comm_world", "mpich": b"MPIR_"}
 class MpiLibrary(NamedTuple):
     flavour: str
     path: str  # empty when the user said which
+    fortran_library: str = ""  # name of the one that the program is linked with as well
+
+
+class UnseenLibrary(LaunchError):
+    """Nothing speaks against the program but that its MPI library cannot be seen; the user may say which it is."""
 
 
 def find_program(name: str) -> str:
@@ -49,18 +55,34 @@ def find_program(name: str) -> str:
     raise LaunchError(f"`{existing[0]}` is not executable", f"chmod +x {existing[0]}")
 
 
+def mpi_library_of(program: str, named: Optional[str]) -> MpiLibrary:
+    """What the program is linked with, or `named` by the user where that cannot be seen."""
+    try:
+        library = detect_mpi_library(program)
+    except UnseenLibrary:
+        if named is None:
+            raise
+        return MpiLibrary(named, "")
+    if named not in (None, library.flavour):
+        raise LaunchError(
+            f"--mpi {named}: `{program}` is linked with {TITLES[library.flavour]} ({library.path})",
+            "leave --mpi away; it is for programs whose library cannot be seen, as scripts",
+        )
+    return library
+
+
 def detect_mpi_library(program: str) -> MpiLibrary:
     """Raises LaunchError, which says why `program` cannot run under Spillway."""
     try:
         elf = read_elf(program)
     except OSError as error:
-        raise LaunchError(
+        raise UnseenLibrary(
             f"cannot read `{program}`: {error.strerror}",
             "Spillway must see which MPI library it is linked " "with; make it readable, or say which with --mpi",
         ) from None
     if not elf.is_elf:
         what = "is a script" if elf.is_script else "is not a program for Linux (no ELF file)"
-        raise LaunchError(
+        raise UnseenLibrary(
             f"`{program}` {what}, so its MPI library cannot be seen",
             "say which one the processes that it starts use: --mpi mpich or --mpi openmpi",
         )
@@ -95,11 +117,12 @@ def _libraries_of(program: str, loader: str) -> Dict[str, str]:
 
 def _library_among(program: str, libraries: Dict[str, str]) -> MpiLibrary:
     candidates = {name: path for name, path in libraries.items() if _MPI_NAME.match(name)}
+    fortran_library = next(filter(_FORTRAN_NAME.match, libraries), "")
     for path in candidates.values():
         flavour = flavour_of_library(path)
         if flavour:
-            return MpiLibrary(flavour, path)
-    raise LaunchError(
+            return MpiLibrary(flavour, path, fortran_library)
+    raise UnseenLibrary(
         f"`{program}` is not an MPI program: no MPI library among those it is linked with",
         "compile it with mpicc or mpicxx; if it loads MPI later (as Python with mpi4py does), say which "
         "with --mpi mpich or --mpi openmpi",

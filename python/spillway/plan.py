@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional
 from .errors import LaunchError
 from .machine import Figure, available_memory, total_memory, usable_cores
 from .mpi_launcher import Launcher, find_launcher, launcher_command, library_settings
-from .mpi_library import TITLES, MpiLibrary, detect_mpi_library, find_program
+from .mpi_library import TITLES, MpiLibrary, find_program, mpi_library_of
 from .sizes import format_size, parse_size
 from .spill_directory import SpillDirectory, choose_spill_directory
 
@@ -82,7 +82,7 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     _check_single_node(options, ranks.value)
     warnings: List[str] = []
     budget = _budget(options.memory, warnings)
-    library = _library(options)
+    library = mpi_library_of(find_program(options.program[0]), options.mpi)
     launcher = find_launcher(library)
     spill = choose_spill_directory(options.spill_dir, budget.value, options.memory is not None)
     if spill.warning:
@@ -114,18 +114,13 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     )
 
 
-def _library(options: RunOptions) -> MpiLibrary:
-    program = find_program(options.program[0])
-    return MpiLibrary(options.mpi, "") if options.mpi else detect_mpi_library(program)
-
-
 def _count(option: str, value: Optional[int]) -> Optional[Figure]:
     if value is None:
         return None
     if not 1 <= value <= _MOST_RANKS:
         raise LaunchError(
             f"{option} {value}: must be between 1 and {_MOST_RANKS}",
-            "leave it away for the default, or ask for 1 or more",
+            f"leave it away for the default, or ask for {'1 or more' if value < 1 else f'{_MOST_RANKS} or less'}",
         )
     return Figure(value, "asked for")
 

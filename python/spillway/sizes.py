@@ -5,24 +5,17 @@ import re
 from .errors import LaunchError
 
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_SIZE = re.compile(r"(\d+(?:[.]\d*)?|[.]\d+)(?:([kmgt])(?:i?b)?|b)?", re.ASCII)
+_SIZE = re.compile(r"(?=[.]?\d)(\d{0,30})(?:[.](\d{0,30}))?(?:([kmgt])(?:i?b)?|b)?", re.ASCII)
 
 
 def parse_size(text: str) -> int:
     """Bytes of `8G`, `512M`, `1.5GiB`, `4096`."""
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None:
-        raise _not_a_size(text)
-    digits, letter = match.group(1), match.group(2) or ""
+        raise LaunchError(f"`{text}` is not a size", "write bytes or a unit, as in 8G, 512M, 1.5GiB or 4294967296")
+    whole, decimals, letter = match.group(1) or "0", match.group(2) or "0", match.group(3) or ""
     unit = 1024 ** _UNITS[letter]
-    count = int(digits) * unit if digits.isdigit() else int(float(digits) * unit)
-    if count >= 2**63:
-        raise _not_a_size(text)
-    return count
-
-
-def _not_a_size(text: str) -> LaunchError:
-    return LaunchError(f"`{text}` is not a size", "write bytes or a unit, as in 8G, 512M, 1.5GiB or 4294967296")
+    return int(whole) * unit + int(decimals) * unit // 10 ** len(decimals)
 
 
 def format_size(count: float) -> str:

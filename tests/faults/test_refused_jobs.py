@@ -71,6 +71,12 @@ def test_script_without_named_mpi(run, spillway, tmp_path):
     assert_refused(run(spillway, "run", script, status=NOT_STARTED), "is a script", "--mpi mpich")
 
 
+def test_mpi_library_of_the_other_family(run, job_command, flavour):
+    other = {"mpich": "openmpi", "openmpi": "mpich"}[flavour]
+    finished = run(*job_command(flavour, "wait", "--mpi", other), status=NOT_STARTED)
+    assert_refused(finished, f"--mpi {other}", "is linked with", "leave --mpi away")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -78,9 +84,11 @@ def test_script_without_named_mpi(run, spillway, tmp_path):
         (["--spill-dir", "/no/such/directory"], ["does not exist"]),
         (["--spill-dir", "/dev/shm"], ["tmpfs", "memory itself"]),
         (["--slots", "0"], ["--slots 0"]),
-        (["-n", "0"], ["-n 0"]),
+        (["-n", "0"], ["-n 0", "1 or more"]),
+        (["-n", "2000000"], ["-n 2000000", "65536 or less"]),
         (["--memory", "1M"], ["too small"]),
         (["--memory", "900T"], ["more than this machine has"]),
+        (["--memory", "9999999999G"], ["more than this machine has"]),
         (["--memory", "much"], ["`much` is not a size", "8G"]),
         (["--hosts", "localhost,other-host"], ["several nodes are not supported", "`other-host`"]),
         (["--ranks-per-node", "1"], ["several nodes are not supported"]),

@@ -8,7 +8,7 @@ import pytest
 from spillway.elf_file import read_elf
 from spillway.errors import LaunchError
 from spillway.mpi_launcher import find_launcher, launcher_command
-from spillway.mpi_library import MpiLibrary, detect_mpi_library, find_program
+from spillway.mpi_library import MpiLibrary, detect_mpi_library, find_program, mpi_library_of
 
 
 def executable(path, content):
@@ -96,6 +96,42 @@ def test_program_without_mpi(compile_program, tmp_path):
 def test_static_program(compile_program, tmp_path):
     with pytest.raises(LaunchError, match="statically linked"):
         detect_mpi_library(str(compile_program(tmp_path / "program", "-static")))
+
+
+@pytest.fixture
+def mpich_program(compile_program, tmp_path):
+    """A program that is linked with something that looks like MPICH and its Fortran library."""
+    options = ["-shared", "-fPIC", "-Wl,--no-as-needed"]
+    source = 'extern "C" int MPIR_x; int MPIR_x = 0;'
+    mpi = compile_program(tmp_path / "libmpi.so.12", *options, "-Wl,-soname,libmpi.so.12", source=source)
+    fortran = compile_program(
+        tmp_path / "libmpifort.so.12", *options, "-Wl,-soname,libmpifort.so.12", source="int fortran;"
+    )
+    return compile_program(tmp_path / "program", "-Wl,--no-as-needed", str(mpi), str(fortran), f"-Wl,-rpath,{tmp_path}")
+
+
+def test_named_library_must_be_the_one_that_is_seen(mpich_program):
+    assert mpi_library_of(str(mpich_program), "mpich") == mpi_library_of(str(mpich_program), None)
+    with pytest.raises(LaunchError, match="--mpi openmpi: .* is linked with MPICH") as refusal:
+        mpi_library_of(str(mpich_program), "openmpi")
+    assert "leave --mpi away" in refusal.value.remedy
+
+
+def test_named_library_is_believed_where_none_is_seen(compile_program, tmp_path):
+    script = executable(tmp_path / "script", "#!/bin/sh\n")
+    for program in (script, compile_program(tmp_path / "program")):
+        assert mpi_library_of(str(program), "openmpi") == MpiLibrary("openmpi", "")
+
+
+def test_static_program_is_refused_whatever_library_is_named(compile_program, tmp_path):
+    with pytest.raises(LaunchError, match="statically linked"):
+        mpi_library_of(str(compile_program(tmp_path / "program", "-static")), "mpich")
+
+
+def test_fortran_library_is_seen(mpich_program, build_dir, flavour):
+    assert detect_mpi_library(str(mpich_program)).fortran_library == "libmpifort.so.12"
+    program = build_dir / "lib" / "spillway" / "tests" / f"failing_rank-{flavour}"
+    assert detect_mpi_library(str(program)).fortran_library == ""
 
 
 def test_detection_does_not_execute_the_program(compile_program, tmp_path):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from spillway.command_line import _warning_of_unused_mpi
 from spillway.machine import Figure
 from spillway.mpi_launcher import Launcher
 from spillway.mpi_library import MpiLibrary
@@ -129,3 +130,30 @@ def test_failed_job_has_a_summary_too(run, spillway, spill_dir, build_dir, flavo
     options = ["-n", 3, "--memory", "1G", "--spill-dir", spill_dir]
     finished = run(spillway, "run", *options, failing_program(build_dir, flavour), "exit_with_status", status=3)
     assert "3 ranks" in finished.stderr and "exit status 3" in finished.stderr
+
+
+@pytest.mark.parametrize("summary", ["text", "json", "none"])
+def test_job_without_mpi_is_warned_of(run, spillway, spill_dir, flavour, summary):
+    options = ["-n", 2, "--memory", "1G", "--spill-dir", spill_dir, "--mpi", flavour, "--summary", summary]
+    assert "warning: no rank called MPI_Init" in run(spillway, "run", *options, "true").stderr
+
+
+def test_warning_of_a_fortran_program_names_the_library(plan):
+    library = plan.library._replace(fortran_library="libmpi_mpifh.so.40")
+    assert "libmpi_mpifh.so.40" in _warning_of_unused_mpi(plan._replace(library=library))
+    assert "Fortran" not in _warning_of_unused_mpi(plan)
+
+
+def test_summary_file_is_tried_before_the_start(run, spillway, spill_dir, build_dir, flavour, tmp_path):
+    options = ["-n", 3, "--memory", "1G", "--spill-dir", spill_dir, "--summary-file", tmp_path / "none" / "page"]
+    program = [failing_program(build_dir, flavour), "exit_with_status"]
+    finished = run(spillway, "run", *options, *program, status=2)
+    assert "cannot write the summary to " in finished.stderr and "Remedy: " in finished.stderr
+    assert finished.stdout == ""
+
+
+def test_page_that_cannot_be_written_goes_to_standard_error(run, spillway, spill_dir, build_dir, flavour):
+    options = ["-n", 3, "--memory", "1G", "--spill-dir", spill_dir, "--summary-file", "/dev/full"]
+    finished = run(spillway, "run", *options, failing_program(build_dir, flavour), "slow_messages")
+    assert "cannot write the summary to /dev/full: No space left on device" in finished.stderr
+    assert "3 ranks" in finished.stderr and "ended well" in finished.stderr
