@@ -1,7 +1,6 @@
 #include "collective/exchange.h"
 
 #include <cstdio>
-#include <cstring>
 
 #include "mpi/arguments.h"
 #include "mpi/runtime.h"
@@ -22,31 +21,24 @@ TypedBuffer PartedBuffer::part(int i) const {
 
 TypedBuffer regular_part(const TypedBuffer& first, int i) { return mpi::shifted(first, first.count * i); }
 
-void send_bytes_to(Runtime& runtime, const Communicator& comm, int rank, const void* data, uint64_t bytes) {
-  mpi::send_bytes(runtime, address_of(comm, rank), data, bytes);
-}
-
 void send_to(Runtime& runtime, const Communicator& comm, int rank, const TypedBuffer& buffer) {
-  const mpi::PackedView view(buffer);
-  send_bytes_to(runtime, comm, rank, view.data(), view.bytes());
+  mpi::PackedStream packed(buffer);
+  mpi::send(runtime, address_of(comm, rank), packed);
 }
 
 void send_to_others(Runtime& runtime, const Communicator& comm, const TypedBuffer& buffer) {
   if (comm.size == 1) return;
-  const mpi::PackedView view(buffer);
-  mpi::SharedSend shared(runtime, view.data(), view.bytes(), static_cast<uint32_t>(comm.size - 1));
+  mpi::PackedStream packed(buffer);
+  mpi::SharedSend shared(runtime, packed, static_cast<uint32_t>(comm.size - 1));
   for (int rank = 0; rank < comm.size; ++rank)
     if (rank != comm.rank) shared.to(address_of(comm, rank));
 }
 
 int copy_local(const TypedBuffer& from, const TypedBuffer& to) {
-  const mpi::PackedView view(from);
-  const uint64_t bytes = std::min(view.bytes(), mpi::packed_bytes(to));
-  if (bytes != 0 && mpi::is_plain(to.type))
-    memmove(to.address, view.data(), bytes);
-  else if (bytes != 0)
-    mpi::unpack(view.data(), bytes, to);
-  return view.bytes() > bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+  mpi::PackedStream packed(from);
+  const uint64_t bytes = std::min(packed.bytes(), mpi::packed_bytes(to));
+  mpi::unpack(packed, bytes, to);
+  return packed.bytes() > bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
 }
 
 Receives::Receives(Runtime& runtime, const Communicator& comm, const char* operation)

@@ -15,7 +15,6 @@
 namespace spillway::collective {
 
 void send_to(Runtime& runtime, const Communicator& comm, int rank, const TypedBuffer& buffer);
-void send_bytes_to(Runtime& runtime, const Communicator& comm, int rank, const void* data, uint64_t bytes);
 
 // The same data to every other rank, one copy for all.
 void send_to_others(Runtime& runtime, const Communicator& comm, const TypedBuffer& buffer);
@@ -36,6 +35,9 @@ class Receives {
 
   // Moves the data of the i-th expected rank; each once. The result is MPI_SUCCESS or MPI_ERR_TRUNCATE.
   int deliver_to(size_t i, const TypedBuffer& buffer);
+
+  // The message of the i-th expected rank, for who does not move it at once.
+  const message::Envelope& message(size_t i) const { return *receives_[i].matched; }
 
   size_t count() const { return receives_.size(); }
   int rank_of(size_t i) const { return receives_[i].source; }

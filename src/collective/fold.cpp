@@ -2,29 +2,82 @@
 
 #include <utility>
 
+#include "mpi/runtime.h"
+
 namespace spillway::collective {
 
-Fold::Fold(const Communicator& comm, Receives& receives, const TypedBuffer& own, MPI_Op op)
-    : comm_(comm),
+MPI_Count piece_length(MPI_Datatype type) {
+  const auto size = static_cast<int64_t>(mpi::packed_bytes_of_one(type));
+  const int64_t extent = std::abs(static_cast<int64_t>(mpi::extent_of(type)));
+  return std::max<int64_t>(1, mpi::kPieceBytes / std::max<int64_t>({size, extent, 1}));
+}
+
+TypedBuffer piece_of(const TypedBuffer& buffer, MPI_Count begin, MPI_Count count) {
+  TypedBuffer piece = mpi::shifted(buffer, begin);
+  piece.count = count;
+  return piece;
+}
+
+int receive_pieces(Runtime& runtime, const Communicator& comm, const char* operation, int root,
+                   const TypedBuffer& buffer) {
+  Receives receives(runtime, comm, operation);
+  for_each_piece(buffer.count, buffer.type, [&](MPI_Count, MPI_Count) { receives.expect(root); });
+  receives.wait();
+  size_t next = 0;
+  int result = MPI_SUCCESS;
+  for_each_piece(buffer.count, buffer.type, [&](MPI_Count begin, MPI_Count count) {
+    const int error = receives.deliver_to(next++, piece_of(buffer, begin, count));
+    if (error != MPI_SUCCESS) result = error;
+  });
+  return result;
+}
+
+Fold::Fold(Runtime& runtime, const Communicator& comm, const Receives& receives, const TypedBuffer& own, MPI_Op op)
+    : runtime_(runtime),
+      comm_(comm),
       receives_(receives),
       own_(own),
       op_(op),
-      accumulated_(std::make_unique<mpi::TypedTemporary>(own.count, own.type)),
-      incoming_(std::make_unique<mpi::TypedTemporary>(own.count, own.type)) {}
-
-int Fold::step() {
-  const int rank = next_rank_++;
-  const TypedBuffer& target = incoming_->buffer();
-  int error = rank == comm_.rank ? copy_local(own_, target) : receives_.deliver_to(next_receive_++, target);
-  if (rank > 0 && error == MPI_SUCCESS && target.count > 0) {
-    // The library counts in int; a longer vector goes in pieces.
-    constexpr MPI_Count kPiece = 1 << 30;
-    for (MPI_Count done = 0; done < target.count && error == MPI_SUCCESS; done += kPiece)
-      error = PMPI_Reduce_local(mpi::shifted(accumulated_->buffer(), done).address, mpi::shifted(target, done).address,
-                                static_cast<int>(std::min(kPiece, target.count - done)), target.type, op_);
+      temporaries_{{std::min(own.count, piece_length(own.type)), own.type},
+                   {std::min(own.count, piece_length(own.type)), own.type}},
+      accumulated_{temporaries_[0].address(), 0, own.type},
+      incoming_{temporaries_[1].address(), 0, own.type} {
+  const uint64_t most = mpi::packed_bytes(own);
+  contributions_.reserve(receives.count());
+  for (size_t i = 0; i < receives.count(); ++i) {
+    contributions_.emplace_back(runtime, receives.message(i));
+    if (receives.message(i).bytes > most) error_ = MPI_ERR_TRUNCATE;
   }
+}
+
+Fold::~Fold() {
+  for (size_t i = 0; i < receives_.count(); ++i) runtime_.store.release(receives_.message(i).payload);
+}
+
+void Fold::begin_piece(MPI_Count count) {
+  own_ = mpi::shifted(own_, accumulated_.count);
+  accumulated_.count = incoming_.count = own_.count = count;
+  next_rank_ = 0;
+}
+
+void Fold::step() {
+  const int rank = next_rank_++;
+  if (rank == comm_.rank) {
+    copy_local(own_, incoming_);
+  } else {
+    mpi::ArrivedStream& contribution = contributions_[static_cast<size_t>(rank < comm_.rank ? rank : rank - 1)];
+    mpi::unpack(contribution, std::min(contribution.bytes_left(), mpi::packed_bytes(incoming_)), incoming_);
+  }
+  if (rank > 0 && error_ == MPI_SUCCESS && incoming_.count > 0)
+    error_ = PMPI_Reduce_local(accumulated_.address, incoming_.address, static_cast<int>(incoming_.count),
+                               incoming_.type, op_);
   std::swap(accumulated_, incoming_);
-  return error;
+}
+
+const TypedBuffer& Fold::fold_piece(MPI_Count count) {
+  begin_piece(count);
+  for (int rank = 0; rank < comm_.size; ++rank) step();
+  return accumulated_;
 }
 
 }  // namespace spillway::collective

@@ -1,36 +1,75 @@
 // Reduction of what all ranks contribute, in rank order, by one rank.
 //
 // ((v0 op v1) op v2) op ...: the same association in every run and for every schedule, so that results are
-// bit-identical and operations that do not commute are served. Two temporaries of one contribution's size, whatever the
-// number of ranks.
+// bit-identical and operations that do not commute are served. Vectors are folded a piece at a time, from where the
+// contributions wait: two temporaries of a piece, whatever the number of ranks and the length of the vectors.
 #pragma once
+
+#include <algorithm>
+#include <vector>
 
 #include "collective/exchange.h"
 #include "mpi/typed_buffer.h"
 
 namespace spillway::collective {
 
+// Elements of a piece; the same for all ranks.
+MPI_Count piece_length(MPI_Datatype type);
+
+// Calls visit(begin, count) for each piece of a vector, at least once.
+template <typename Visit>
+void for_each_piece(MPI_Count count, MPI_Datatype type, Visit visit) {
+  const MPI_Count longest = piece_length(type);
+  MPI_Count begin = 0;
+  do {
+    visit(begin, std::min(longest, count - begin));
+    begin += longest;
+  } while (begin < count);
+}
+
+// `count` elements of a buffer.
+TypedBuffer piece_of(const TypedBuffer& buffer, MPI_Count begin, MPI_Count count);
+
+// Receives a vector that `root` sends in pieces.
+int receive_pieces(Runtime& runtime, const Communicator& comm, const char* operation, int root,
+                   const TypedBuffer& buffer);
+
 class Fold {
  public:
   // `own` is this rank's contribution. REQUIRES: `receives` expects all other ranks, in rank order, and wait() has
   // returned.
-  Fold(const Communicator& comm, Receives& receives, const TypedBuffer& own, MPI_Op op);
+  Fold(Runtime& runtime, const Communicator& comm, const Receives& receives, const TypedBuffer& own, MPI_Op op);
+  Fold(const Fold&) = delete;
+  Fold& operator=(const Fold&) = delete;
+  ~Fold();
 
-  // Takes the next rank's contribution in; the first call gives rank 0's value. Returns an MPI error class.
-  int step();
+  // Turns to the next `count` elements of all contributions, at most a piece.
+  void begin_piece(MPI_Count count);
 
-  // The fold of all contributions so far.
-  const TypedBuffer& value() const { return accumulated_->buffer(); }
+  // Takes the next rank's contribution to the piece in; the first call gives rank 0's.
+  void step();
+
+  // The fold of all contributions to the piece so far.
+  const TypedBuffer& value() const { return accumulated_; }
+
+  // All of it.
+  const TypedBuffer& fold_piece(MPI_Count count);
+
+  // An MPI error class: of the first thing that went wrong.
+  int error() const { return error_; }
 
  private:
+  Runtime& runtime_;
   const Communicator& comm_;
-  Receives& receives_;
-  TypedBuffer own_;
+  const Receives& receives_;
+  std::vector<mpi::ArrivedStream> contributions_;
+  TypedBuffer own_;  // from the current piece on
   MPI_Op op_;
+  int error_ = MPI_SUCCESS;
   int next_rank_ = 0;
-  size_t next_receive_ = 0;
-  std::unique_ptr<mpi::TypedTemporary> accumulated_;
-  std::unique_ptr<mpi::TypedTemporary> incoming_;
+  mpi::TypedTemporary temporaries_[2];
+  TypedBuffer accumulated_;
+  TypedBuffer incoming_;
 };
 
 }  // namespace spillway::collective

@@ -15,12 +15,12 @@ int fold_into(Runtime& runtime, const Communicator& comm, const TypedBuffer& own
   Receives receives(runtime, comm, operation);
   receives.expect_all_but(comm.rank);
   receives.wait();
-  Fold fold(comm, receives, own, op);
-  int result = MPI_SUCCESS;
-  for (int i = 0; i < comm.size; ++i)
-    if (const int error = fold.step(); error != MPI_SUCCESS) result = error;
-  copy_local(fold.value(), TypedBuffer{out, own.count, own.type});
-  return result;
+  Fold fold(runtime, comm, receives, own, op);
+  const TypedBuffer result{out, own.count, own.type};
+  for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
+    copy_local(fold.fold_piece(count), piece_of(result, begin, count));
+  });
+  return fold.error();
 }
 
 }  // namespace

@@ -9,29 +9,24 @@ int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, v
   TypedBuffer own = mpi::input_buffer(in == MPI_IN_PLACE ? out : in, 0, type);
   for (int rank = 0; rank < comm.size; ++rank) own.count += counts[rank];
   const TypedBuffer mine{out, counts[comm.rank], type};
-  Receives receives(runtime, comm, "MPI_Reduce_scatter");
+  constexpr const char* kOperation = "MPI_Reduce_scatter";
   if (comm.rank != 0) {
     send_to(runtime, comm, 0, own);
-    receives.expect(0);
-    receives.wait();
-    return mpi::raise(comm.handle, receives.deliver_to(0, mine));
+    return mpi::raise(comm.handle, receive_pieces(runtime, comm, kOperation, 0, mine));
   }
+  Receives receives(runtime, comm, kOperation);
   receives.expect_all_but(0);
   receives.wait();
-  Fold fold(comm, receives, own, op);
-  int result = MPI_SUCCESS;
+  Fold fold(runtime, comm, receives, own, op);
   for (int rank = 0; rank < comm.size; ++rank)
-    if (const int error = fold.step(); error != MPI_SUCCESS) result = error;
-  int64_t begin = 0;
-  for (int rank = 0; rank < comm.size; begin += counts[rank++]) {
-    TypedBuffer part = mpi::shifted(fold.value(), begin);
-    part.count = counts[rank];
-    if (rank == 0)
-      copy_local(part, mine);
-    else
-      send_to(runtime, comm, rank, part);
-  }
-  return mpi::raise(comm.handle, result);
+    for_each_piece(counts[rank], type, [&](MPI_Count begin, MPI_Count count) {
+      const TypedBuffer& value = fold.fold_piece(count);
+      if (rank == 0)
+        copy_local(value, piece_of(mine, begin, count));
+      else
+        send_to(runtime, comm, rank, value);
+    });
+  return mpi::raise(comm.handle, fold.error());
 }
 
 }  // namespace spillway::collective

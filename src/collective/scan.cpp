@@ -9,27 +9,28 @@ namespace spillway::collective {
 int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, bool exclusive) {
   const TypedBuffer own{in.address == MPI_IN_PLACE ? out : in.address, in.count, in.type};
   const TypedBuffer mine{out, in.count, in.type};
-  Receives receives(runtime, comm, exclusive ? "MPI_Exscan" : "MPI_Scan");
+  const char* operation = exclusive ? "MPI_Exscan" : "MPI_Scan";
   if (comm.rank != 0) {
     send_to(runtime, comm, 0, own);
-    receives.expect(0);
-    receives.wait();
-    return mpi::raise(comm.handle, receives.deliver_to(0, mine));
+    return mpi::raise(comm.handle, receive_pieces(runtime, comm, operation, 0, mine));
   }
+  Receives receives(runtime, comm, operation);
   receives.expect_all_but(0);
   receives.wait();
-  Fold fold(comm, receives, own, op);
-  int result = MPI_SUCCESS;
-  for (int rank = 0; rank < comm.size; ++rank) {
-    if (exclusive && rank > 0) send_to(runtime, comm, rank, fold.value());
-    if (const int error = fold.step(); error != MPI_SUCCESS) result = error;
-    if (exclusive) continue;
-    if (rank == 0)
-      copy_local(fold.value(), mine);
-    else
-      send_to(runtime, comm, rank, fold.value());
-  }
-  return mpi::raise(comm.handle, result);
+  Fold fold(runtime, comm, receives, own, op);
+  for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
+    fold.begin_piece(count);
+    for (int rank = 0; rank < comm.size; ++rank) {
+      if (exclusive && rank > 0) send_to(runtime, comm, rank, fold.value());
+      fold.step();
+      if (exclusive) continue;
+      if (rank == 0)
+        copy_local(fold.value(), piece_of(mine, begin, count));
+      else
+        send_to(runtime, comm, rank, fold.value());
+    }
+  });
+  return mpi::raise(comm.handle, fold.error());
 }
 
 }  // namespace spillway::collective

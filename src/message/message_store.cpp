@@ -19,6 +19,10 @@ constexpr uint64_t kBounceBytes = 1 << 20;
 
 uint64_t chunks_for(uint64_t bytes, uint64_t chunk_bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }
 
+uint64_t whole_blocks(uint64_t bytes) {
+  return (bytes + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
+}
+
 }  // namespace
 
 MessageStore::MessageStore(node::LocalRank& self, node::Ledger& ledger, int spill_descriptor,
@@ -45,25 +49,26 @@ char* MessageStore::bounce_buffer() {
 }
 
 template <typename Visit>
-void MessageStore::for_each_piece(const ChunkPool& pool, const Payload& payload, uint64_t chunk_bytes,
-                                  uint64_t piece_bytes, uint64_t limit, Visit visit) const {
-  uint64_t offset = 0;
-  for (uint32_t chunk = payload.first_chunk; offset < limit;) {
-    const uint32_t first = chunk;
-    uint64_t bytes = 0;
-    uint32_t expected = chunk;
-    while (chunk != node::kNoIndex && chunk == expected && bytes + chunk_bytes <= piece_bytes &&
-           offset + bytes < limit) {
-      bytes += chunk_bytes;
-      ++expected;
-      chunk = pool.next_of(chunk);
+void MessageStore::for_each_piece(const ChunkPool& pool, Cursor& at, uint64_t chunk_bytes, uint64_t piece_bytes,
+                                  uint64_t bytes, Visit visit) {
+  while (bytes != 0) {
+    const uint64_t first = at.chunk * chunk_bytes, begin = first + at.offset % chunk_bytes;
+    uint64_t end = first + chunk_bytes;
+    uint32_t next = pool.next_of(at.chunk);
+    while (end - begin < bytes && next * chunk_bytes == end && end + chunk_bytes - first <= piece_bytes) {
+      at.chunk = next;
+      end += chunk_bytes;
+      next = pool.next_of(next);
     }
-    visit(first, offset, std::min(bytes, limit - offset));
-    offset += bytes;
+    const uint64_t part = std::min(bytes, end - begin);
+    visit(begin, part);
+    if (begin + part == end) at.chunk = next;
+    at.offset += part;
+    bytes -= part;
   }
 }
 
-bool MessageStore::put_in_memory(const void* data, Payload& payload, uint32_t readers) {
+bool MessageStore::put_in_memory(ByteStream& data, Payload& payload, uint32_t readers) {
   const uint64_t count = chunks_for(payload.bytes, kMemoryChunk);
   const uint64_t fresh = memory_.fresh_needed(count);
   if (fresh != 0 && !ledger_.charge_store(fresh * kMemoryChunk)) return false;
@@ -73,10 +78,9 @@ bool MessageStore::put_in_memory(const void* data, Payload& payload, uint32_t re
   if (chain.first == node::kNoIndex) return false;
   payload.place = Place::memory;
   payload.first_chunk = chain.first;
-  for_each_piece(memory_, payload, kMemoryChunk, UINT64_MAX, payload.bytes,
-                 [&](uint32_t chunk, uint64_t offset, uint64_t bytes) {
-                   memcpy(memory_chunk(chunk), static_cast<const char*>(data) + offset, bytes);
-                 });
+  Cursor to{chain.first, 0};
+  for_each_piece(memory_, to, kMemoryChunk, UINT64_MAX, payload.bytes,
+                 [&](uint64_t place, uint64_t bytes) { data.read(memory_chunk(0) + place, bytes); });
   memory_.close(chain.first);
   return true;
 }
@@ -87,53 +91,69 @@ uint32_t MessageStore::take_storage(uint64_t bytes, uint32_t readers) {
   return chain.first;
 }
 
-void MessageStore::put_in_storage(const void* data, Payload& payload, uint32_t readers) {
+void MessageStore::put_in_storage(ByteStream& data, Payload& payload, uint32_t readers) {
   payload.place = Place::storage;
   payload.first_chunk = take_storage(payload.bytes, readers);
   char* bounce = bounce_buffer();
-  for_each_piece(
-      spill_, payload, kSpillChunk, kBounceBytes, payload.bytes, [&](uint32_t chunk, uint64_t offset, uint64_t bytes) {
-        const uint64_t padded = (bytes + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
-        memcpy(bounce, static_cast<const char*>(data) + offset, bytes);
-        memset(bounce + bytes, 0, padded - bytes);
-        file_.write(bounce, padded, chunk * kSpillChunk);
-      });
+  Cursor to{payload.first_chunk, 0};
+  for_each_piece(spill_, to, kSpillChunk, kBounceBytes, payload.bytes, [&](uint64_t place, uint64_t bytes) {
+    const uint64_t padded = whole_blocks(bytes);
+    data.read(bounce, bytes);
+    memset(bounce + bytes, 0, padded - bytes);
+    file_.write(bounce, padded, place);
+  });
   spill_.close(payload.first_chunk);
   self_.record().statistics.spilled_bytes.fetch_add(payload.bytes);
 }
 
-Payload MessageStore::put(const void* data, uint64_t bytes, uint32_t readers) {
+Payload MessageStore::put(ByteStream& data, uint64_t bytes, uint32_t readers) {
   Payload payload;
   payload.bytes = bytes;
   if (!put_in_memory(data, payload, readers)) put_in_storage(data, payload, readers);
   return payload;
 }
 
-void MessageStore::copy_out(const Payload& payload, void* out, uint64_t bytes) {
-  auto* to = static_cast<char*>(out);
-  Payload there = payload;
-  if (payload.place == Place::memory) {
-    const uint32_t moved_to = memory_.open(payload.first_chunk);
-    if (moved_to == node::kNoIndex) {
-      for_each_piece(
-          memory_, payload, kMemoryChunk, UINT64_MAX, bytes,
-          [&](uint32_t chunk, uint64_t offset, uint64_t part) { memcpy(to + offset, memory_chunk(chunk), part); });
-      memory_.close(payload.first_chunk);
-      return;
-    }
-    there = Payload{Place::storage, moved_to, payload.bytes};
-  }
-  copy_from_storage(there, to, bytes);
+Payload MessageStore::put(const void* data, uint64_t bytes, uint32_t readers) {
+  MemoryStream stream(data);
+  return put(stream, bytes, readers);
 }
 
-void MessageStore::copy_from_storage(const Payload& payload, char* out, uint64_t bytes) {
+void MessageStore::copy_out(const Payload& payload, void* out, uint64_t bytes) {
+  PayloadStream(*this, payload).read(out, bytes);
+}
+
+void MessageStore::copy_from_memory(Cursor& from, std::byte* out, uint64_t bytes) {
+  for_each_piece(memory_, from, kMemoryChunk, UINT64_MAX, bytes, [&](uint64_t place, uint64_t part) {
+    memcpy(out, memory_chunk(0) + place, part);
+    out += part;
+  });
+}
+
+void MessageStore::copy_from_storage(Cursor& from, std::byte* out, uint64_t bytes) {
   char* bounce = bounce_buffer();
-  for_each_piece(
-      spill_, payload, kSpillChunk, kBounceBytes, bytes, [&](uint32_t chunk, uint64_t offset, uint64_t part) {
-        const uint64_t padded = (part + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
-        file_.read(bounce, padded, chunk * kSpillChunk);
-        memcpy(out + offset, bounce, part);
-      });
+  for_each_piece(spill_, from, kSpillChunk, kBounceBytes, bytes, [&](uint64_t place, uint64_t part) {
+    const uint64_t in_block = place % storage::kBlockBytes;
+    file_.read(bounce, whole_blocks(in_block + part), place - in_block);
+    memcpy(out, bounce + in_block, part);
+    out += part;
+  });
+}
+
+void PayloadStream::read(void* out, uint64_t bytes) {
+  auto* to = static_cast<std::byte*>(out);
+  if (place_ == Place::memory) {
+    const uint32_t moved_to = store_.memory_.open(first_chunk_);
+    if (moved_to == node::kNoIndex) {
+      store_.copy_from_memory(next_, to, bytes);
+      store_.memory_.close(first_chunk_);
+      return;
+    }
+    place_ = Place::storage;
+    next_.chunk = moved_to;
+    for (uint64_t chunks = next_.offset / kSpillChunk; chunks != 0; --chunks)
+      next_.chunk = store_.spill_.next_of(next_.chunk);
+  }
+  store_.copy_from_storage(next_, to, bytes);
 }
 
 void MessageStore::release(const Payload& payload) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "message/byte_stream.h"
 #include "message/chunk_pool.h"
 #include "node/ledger.h"
 #include "storage/spill_file.h"
@@ -27,7 +28,8 @@ class MessageStore {
  public:
   MessageStore(node::LocalRank& self, node::Ledger& ledger, int spill_descriptor, const char* spill_directory);
 
-  // Keeps a copy of `bytes` > 0 at `data` for `readers` receivers.
+  // Keeps `bytes` > 0 of `data`, which is no payload of this store, for `readers` receivers.
+  Payload put(ByteStream& data, uint64_t bytes, uint32_t readers = 1);
   Payload put(const void* data, uint64_t bytes, uint32_t readers = 1);
 
   // Copies the first `bytes` of the payload to `out`.
@@ -47,18 +49,28 @@ class MessageStore {
   void release_buffer();
 
  private:
+  friend class PayloadStream;
+
+  // A place in a payload, and the chunk that it is in.
+  struct Cursor {
+    uint32_t chunk = node::kNoIndex;
+    uint64_t offset = 0;
+  };
+
   uint32_t take_storage(uint64_t bytes, uint32_t readers);
-  void copy_from_storage(const Payload& payload, char* out, uint64_t bytes);
+  void copy_from_memory(Cursor& from, std::byte* out, uint64_t bytes);
+  void copy_from_storage(Cursor& from, std::byte* out, uint64_t bytes);
   void copy_to_storage(const ChunkPool::Move& move, uint32_t target);
-  bool put_in_memory(const void* data, Payload& payload, uint32_t readers);
-  void put_in_storage(const void* data, Payload& payload, uint32_t readers);
+  bool put_in_memory(ByteStream& data, Payload& payload, uint32_t readers);
+  void put_in_storage(ByteStream& data, Payload& payload, uint32_t readers);
   std::byte* memory_chunk(uint64_t chunk) const;
   char* bounce_buffer();
 
-  // Calls visit(first_chunk, offset_in_payload, bytes) for each piece of adjacent chunks, up to `piece_bytes` long.
+  // Moves the cursor on by `bytes` and calls visit(place_in_pool, bytes) for each piece of adjacent chunks; what a
+  // piece lies in is at most `piece_bytes` long.
   template <typename Visit>
-  void for_each_piece(const ChunkPool& pool, const Payload& payload, uint64_t chunk_bytes, uint64_t piece_bytes,
-                      uint64_t limit, Visit visit) const;
+  static void for_each_piece(const ChunkPool& pool, Cursor& at, uint64_t chunk_bytes, uint64_t piece_bytes,
+                             uint64_t bytes, Visit visit);
 
   node::LocalRank& self_;
   node::Ledger& ledger_;
@@ -67,6 +79,20 @@ class MessageStore {
   storage::SpillFile file_;
   char* bounce_ = nullptr;
   bool bounce_is_resident_ = false;
+};
+
+// Reads a payload from front to back. It may move to storage in between.
+class PayloadStream final : public ByteStream {
+ public:
+  PayloadStream(MessageStore& store, const Payload& payload)
+      : store_(store), place_(payload.place), first_chunk_(payload.first_chunk), next_{payload.first_chunk, 0} {}
+  void read(void* out, uint64_t bytes) override;
+
+ private:
+  MessageStore& store_;
+  Place place_;
+  uint32_t first_chunk_;
+  MessageStore::Cursor next_;
 };
 
 }  // namespace spillway::message

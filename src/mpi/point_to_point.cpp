@@ -59,9 +59,9 @@ void start(Runtime& runtime, Request& request) {
   if (request.is_complete) return;
   const Communicator& comm = *request.communicator;
   if (request.kind == Request::Kind::send) {
-    const PackedView view(request.buffer);
+    PackedStream packed(request.buffer);
     if (request.mode == SendMode::synchronous) request.token = runtime.new_token();
-    send_bytes(runtime, address_of(comm, request.peer, request.tag), view.data(), view.bytes(), request.token);
+    send(runtime, address_of(comm, request.peer, request.tag), packed, request.token);
     return;
   }
   runtime.take_news();  // what has arrived comes before this receive

@@ -1,14 +1,13 @@
 #include "mpi/transfer.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "mpi/runtime.h"
 
 namespace spillway::mpi {
 namespace {
 
-message::Cell cell_for(Runtime& runtime, const void* data, uint64_t bytes, uint32_t receivers) {
+message::Cell cell_for(Runtime& runtime, message::ByteStream& data, uint64_t bytes, uint32_t receivers) {
   message::Cell cell;
   cell.kind = message::CellKind::message;
   cell.bytes = bytes;
@@ -16,7 +15,7 @@ message::Cell cell_for(Runtime& runtime, const void* data, uint64_t bytes, uint3
   cell.sender = runtime.self.index();
   cell.token = 0;
   if (bytes <= node::kInlineBytes) {
-    if (bytes != 0) memcpy(cell.inlined, data, bytes);
+    data.read(cell.inlined, bytes);
   } else {
     cell.payload = runtime.store.put(data, bytes, receivers);
   }
@@ -33,24 +32,22 @@ void push(Runtime& runtime, message::Cell& cell, const Address& address) {
   runtime.mailbox.push(address.to, cell);
 }
 
-void copy_payload(Runtime& runtime, const message::Envelope& envelope, void* out, uint64_t bytes) {
-  if (bytes == 0) return;
-  if (envelope.payload.place == message::Place::none)
-    memcpy(out, envelope.inlined.data(), bytes);
-  else
-    runtime.store.copy_out(envelope.payload, out, bytes);
-}
-
 }  // namespace
 
-void send_bytes(Runtime& runtime, const Address& address, const void* data, uint64_t bytes, uint32_t token) {
-  message::Cell cell = cell_for(runtime, data, bytes, 1);
+void send(Runtime& runtime, const Address& address, PackedStream& data, uint32_t token) {
+  message::Cell cell = cell_for(runtime, data, data.bytes(), 1);
   cell.token = token;
   push(runtime, cell, address);
 }
 
-SharedSend::SharedSend(Runtime& runtime, const void* data, uint64_t bytes, uint32_t receivers)
-    : runtime_(runtime), cell_(cell_for(runtime, data, bytes, receivers)) {}
+void send_bytes(Runtime& runtime, const Address& address, const void* data, uint64_t bytes) {
+  message::MemoryStream stream(data);
+  message::Cell cell = cell_for(runtime, stream, bytes, 1);
+  push(runtime, cell, address);
+}
+
+SharedSend::SharedSend(Runtime& runtime, PackedStream& data, uint32_t receivers)
+    : runtime_(runtime), cell_(cell_for(runtime, data, data.bytes(), receivers)) {}
 
 void SharedSend::to(const Address& address) { push(runtime_, cell_, address); }
 
@@ -74,25 +71,34 @@ void acknowledge(Runtime& runtime, message::Envelope& envelope) {
   acknowledge(runtime, envelope.sender, token);
 }
 
+ArrivedStream::ArrivedStream(Runtime& runtime, const message::Envelope& envelope)
+    : is_inlined_(envelope.payload.place == message::Place::none),
+      inlined_(envelope.inlined.data()),
+      payload_(runtime.store, envelope.payload),
+      bytes_left_(envelope.bytes) {}
+
+void ArrivedStream::read(void* out, uint64_t bytes) {
+  if (is_inlined_)
+    inlined_.read(out, bytes);
+  else
+    payload_.read(out, bytes);
+  bytes_left_ -= bytes;
+}
+
 Outcome deliver(Runtime& runtime, message::Envelope& envelope, const TypedBuffer& buffer) {
   Outcome outcome;
   outcome.source = envelope.source;
   outcome.tag = envelope.tag;
   outcome.bytes = std::min(envelope.bytes, packed_bytes(buffer));
   if (envelope.bytes > outcome.bytes) outcome.error = MPI_ERR_TRUNCATE;
-  if (outcome.bytes != 0 && is_plain(buffer.type)) {
-    copy_payload(runtime, envelope, buffer.address, outcome.bytes);
-  } else if (outcome.bytes != 0) {
-    const std::unique_ptr<std::byte[]> packed(new std::byte[outcome.bytes]);
-    copy_payload(runtime, envelope, packed.get(), outcome.bytes);
-    unpack(packed.get(), outcome.bytes, buffer);
-  }
+  ArrivedStream arrived(runtime, envelope);
+  unpack(arrived, outcome.bytes, buffer);
   runtime.store.release(envelope.payload);
   return outcome;
 }
 
 void deliver_bytes(Runtime& runtime, message::Envelope& envelope, void* out) {
-  copy_payload(runtime, envelope, out, envelope.bytes);
+  ArrivedStream(runtime, envelope).read(out, envelope.bytes);
   runtime.store.release(envelope.payload);
 }
 

@@ -19,14 +19,17 @@ struct Address {
   int tag = 0;
 };
 
-// Sends a copy of `bytes` at `data`; the memory is free again on return. A `token` other than 0 asks for an
+// Sends a copy of what the stream gives; the memory is free again on return. A `token` other than 0 asks for an
 // acknowledgement.
-void send_bytes(Runtime& runtime, const Address& address, const void* data, uint64_t bytes, uint32_t token = 0);
+void send(Runtime& runtime, const Address& address, PackedStream& data, uint32_t token = 0);
+
+// The same of `bytes` at `data`; for algorithms of our own.
+void send_bytes(Runtime& runtime, const Address& address, const void* data, uint64_t bytes);
 
 // The same message for many receivers: one copy of the payload for all of them.
 class SharedSend {
  public:
-  SharedSend(Runtime& runtime, const void* data, uint64_t bytes, uint32_t receivers);
+  SharedSend(Runtime& runtime, PackedStream& data, uint32_t receivers);
   void to(const Address& address);
 
  private:
@@ -37,6 +40,20 @@ class SharedSend {
 // Tells the sender of a synchronous message that it has been matched.
 void acknowledge(Runtime& runtime, uint32_t sender, uint32_t token);
 void acknowledge(Runtime& runtime, message::Envelope& envelope);  // if it is one, and once
+
+// The bytes of a message that has arrived. They stay: whoever is done with them releases the payload.
+class ArrivedStream final : public message::ByteStream {
+ public:
+  ArrivedStream(Runtime& runtime, const message::Envelope& envelope);
+  void read(void* out, uint64_t bytes) override;
+  uint64_t bytes_left() const { return bytes_left_; }
+
+ private:
+  bool is_inlined_;
+  message::MemoryStream inlined_;
+  message::PayloadStream payload_;
+  uint64_t bytes_left_;
+};
 
 // Copies the message into the buffer and ends it. More bytes than the buffer takes give MPI_ERR_TRUNCATE.
 // REQUIRES: the rank holds a slot.

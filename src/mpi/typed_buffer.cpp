@@ -3,31 +3,95 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
-#include <utility>
+#include <vector>
 
+#include "base/error.h"
 #include "mpi/communicator.h"
 #include "mpi/packing.h"
+#include "mpi/runtime.h"
 
 namespace spillway::mpi {
 namespace {
 
-bool is_predefined(MPI_Datatype type) {
-  int integers = 0, addresses = 0, datatypes = 0, combiner = 0;
-  PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner);
-  return combiner == MPI_COMBINER_NAMED;
+// How a datatype was made: the numbers of arguments and the call (MPI 4.1, 5.1.13).
+struct Envelope {
+#if MPI_VERSION >= 4
+  explicit Envelope(MPI_Datatype type) {
+    PMPI_Type_get_envelope_c(type, &integers, &addresses, &large_counts, &datatypes, &combiner);
+  }
+  MPI_Count integers = 0, addresses = 0, large_counts = 0, datatypes = 0;
+#else
+  explicit Envelope(MPI_Datatype type) { PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner); }
+  static constexpr int large_counts = 0;
+  int integers = 0, addresses = 0, datatypes = 0;
+#endif
+  int combiner = MPI_COMBINER_NAMED;
+
+  bool is_predefined() const { return combiner == MPI_COMBINER_NAMED; }
+  bool may_be_freed() const {
+    return combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_INTEGER &&
+           combiner != MPI_COMBINER_F90_REAL && combiner != MPI_COMBINER_F90_COMPLEX;
+  }
+};
+
+// The arguments themselves. REQUIRES: no large counts.
+class Contents {
+ public:
+  Contents(MPI_Datatype type, const Envelope& envelope)
+      : integers(static_cast<size_t>(envelope.integers)),
+        addresses(static_cast<size_t>(envelope.addresses)),
+        datatypes(static_cast<size_t>(envelope.datatypes)) {
+    PMPI_Type_get_contents(type, static_cast<int>(integers.size()), static_cast<int>(addresses.size()),
+                           static_cast<int>(datatypes.size()), integers.data(), addresses.data(), datatypes.data());
+  }
+  Contents(const Contents&) = delete;
+  Contents& operator=(const Contents&) = delete;
+  ~Contents() {
+    for (MPI_Datatype& each : datatypes)
+      if (Envelope(each).may_be_freed()) PMPI_Type_free(&each);
+  }
+
+  std::vector<int> integers;
+  std::vector<MPI_Aint> addresses;
+  std::vector<MPI_Datatype> datatypes;
+};
+
+bool has_no_gaps_around(MPI_Datatype type) {
+  MPI_Aint lower = 0, extent = 0;
+  PMPI_Type_get_extent(type, &lower, &extent);
+  return lower == 0 && static_cast<uint64_t>(extent) == packed_bytes_of_one(type);
 }
 
-// The library's packing counts bytes in int before MPI 4: larger buffers go in pieces of whole elements.
-template <typename Call>
-void for_pieces(MPI_Count count, MPI_Datatype type, Call call) {
-  const auto size = static_cast<MPI_Count>(std::max<uint64_t>(packed_bytes_of_one(type), 1));
-  const MPI_Count step = std::max<MPI_Count>(1, (1 << 30) / size);
-  for (MPI_Count done = 0; done < count; done += step) call(done, static_cast<int>(std::min(step, count - done)));
+// Blocks that follow on each other, in order.
+bool is_dense_structure(const Contents& made) {
+  MPI_Aint end = 0;
+  for (size_t i = 0; i < made.datatypes.size(); ++i) {
+    if (made.addresses[i] != end || !is_plain(made.datatypes[i])) return false;
+    end += made.integers[i + 1] * extent_of(made.datatypes[i]);
+  }
+  return true;
 }
 
-std::byte* element_address(const TypedBuffer& buffer, MPI_Count index) {
-  return static_cast<std::byte*>(buffer.address) + extent_of(buffer.type) * index;
+// Of the ways to make a datatype, those by which programs make blocks without gaps.
+bool is_dense(MPI_Datatype type, const Envelope& envelope) {
+  if (envelope.large_counts != 0 || !has_no_gaps_around(type)) return false;
+  switch (envelope.combiner) {
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_CONTIGUOUS:
+    case MPI_COMBINER_RESIZED:
+      return is_plain(Contents(type, envelope).datatypes[0]);
+    case MPI_COMBINER_STRUCT:
+      return is_dense_structure(Contents(type, envelope));
+    default:
+      return false;
+  }
 }
+
+// The library's packing counts bytes in int before MPI 4.
+constexpr uint64_t kMostPackedBytes = 1 << 30;
+
+// At least one.
+uint64_t elements_in(uint64_t bytes, uint64_t element_bytes) { return std::max<uint64_t>(1, bytes / element_bytes); }
 
 }  // namespace
 
@@ -52,8 +116,9 @@ bool is_plain(MPI_Datatype type) {
   static std::unordered_map<uint64_t, bool> predefined;
   const auto known = predefined.find(handle_value(type));
   if (known != predefined.end()) return known->second;
-  if (!is_predefined(type)) return false;
-  const bool plain = static_cast<uint64_t>(extent_of(type)) == packed_bytes_of_one(type);
+  const Envelope envelope(type);
+  if (!envelope.is_predefined()) return is_dense(type, envelope);
+  const bool plain = has_no_gaps_around(type);
   predefined.emplace(handle_value(type), plain);
   return plain;
 }
@@ -63,52 +128,98 @@ TypedBuffer shifted(const TypedBuffer& buffer, MPI_Aint elements) {
                      buffer.type};
 }
 
-PackedView::PackedView(const TypedBuffer& buffer) : bytes_(packed_bytes(buffer)) {
-  if (bytes_ == 0) return;
-  if (is_plain(buffer.type)) {
-    data_ = buffer.address;
-    return;
+Scratch::Scratch(uint64_t bytes) : is_charged_(bytes > kPieceBytes) {
+  if (!is_charged_)
+    data_ = new std::byte[bytes];
+  else if ((data_ = static_cast<std::byte*>(runtime()->arena.allocate(bytes, alignof(std::max_align_t)))) == nullptr)
+    base::fatal("no memory for an element of a datatype of %llu bytes", static_cast<unsigned long long>(bytes));
+}
+
+Scratch::~Scratch() {
+  if (is_charged_)
+    runtime()->arena.free(data_);
+  else
+    delete[] data_;
+}
+
+// Room for a large element is made here: the rank may have to wait for it, which it must not do while it reads.
+PackedStream::PackedStream(const TypedBuffer& buffer)
+    : rest_(buffer),
+      element_bytes_(packed_bytes_of_one(buffer.type)),
+      bytes_(buffer.count == 0 ? 0 : element_bytes_ * static_cast<uint64_t>(buffer.count)),
+      is_plain_(is_plain(buffer.type)) {
+  if (!is_plain_ && bytes_ != 0 && element_bytes_ > kPieceBytes) element_ = Scratch(element_bytes_);
+}
+
+void PackedStream::read(void* out, uint64_t bytes) {
+  auto* to = static_cast<std::byte*>(out);
+  if (is_plain_) return read_plain(to, bytes);
+  while (bytes != 0) {
+    const bool is_split = element_left_ != 0 || bytes < element_bytes_;
+    const uint64_t part = is_split ? read_split_element(to, bytes) : read_whole_elements(to, bytes);
+    to += part;
+    bytes -= part;
   }
-  copy_.reset(new std::byte[bytes_]);
-  data_ = copy_.get();
-  const uint64_t size = packed_bytes_of_one(buffer.type);
-  for_pieces(buffer.count, buffer.type, [&](MPI_Count done, int count) {
-    pack_elements(element_address(buffer, done), count, buffer.type, copy_.get() + size * static_cast<uint64_t>(done),
-                  size * static_cast<uint64_t>(count));
-  });
 }
 
-void unpack(const void* packed, uint64_t bytes, const TypedBuffer& buffer) {
+void PackedStream::read_plain(std::byte* out, uint64_t bytes) {
+  if (bytes == 0) return;
+  memmove(out, rest_.address, bytes);  // copies between buffers of one rank may overlap
+  rest_.address = static_cast<std::byte*>(rest_.address) + bytes;
+}
+
+uint64_t PackedStream::read_split_element(std::byte* out, uint64_t bytes) {
+  if (element_left_ == 0) {
+    if (element_.data() == nullptr) element_ = Scratch(element_bytes_);
+    read_whole_elements(element_.data(), element_bytes_);
+    element_left_ = element_bytes_;
+  }
+  const uint64_t part = std::min(bytes, element_left_);
+  memcpy(out, element_.data() + element_bytes_ - element_left_, part);
+  element_left_ -= part;
+  return part;
+}
+
+uint64_t PackedStream::read_whole_elements(std::byte* out, uint64_t bytes) {
+  const uint64_t count = elements_in(std::min(bytes, kMostPackedBytes), element_bytes_);
+  const uint64_t part = count * element_bytes_;
+  pack_elements(rest_.address, static_cast<int>(count), rest_.type, out, part);
+  rest_ = shifted(rest_, static_cast<MPI_Aint>(count));
+  return part;
+}
+
+void unpack(message::ByteStream& packed, uint64_t bytes, const TypedBuffer& buffer) {
+  if (bytes == 0) return;
+  if (is_plain(buffer.type)) return packed.read(buffer.address, bytes);
   const uint64_t size = packed_bytes_of_one(buffer.type);
-  if (size == 0 || bytes == 0) return;
-  const auto* in = static_cast<const std::byte*>(packed);
-  const auto whole = static_cast<MPI_Count>(bytes / size);
-  for_pieces(whole, buffer.type, [&](MPI_Count done, int count) {
-    unpack_elements(in + size * static_cast<uint64_t>(done), size * static_cast<uint64_t>(count),
-                    element_address(buffer, done), count, buffer.type);
-  });
-  const uint64_t rest = bytes % size;
-  if (rest == 0) return;
+  const Scratch piece(size * elements_in(std::min(bytes, kPieceBytes), size));
+  TypedBuffer rest = buffer;
+  while (bytes >= size) {
+    const uint64_t count = elements_in(std::min(bytes, kPieceBytes), size);
+    packed.read(piece.data(), size * count);
+    unpack_elements(piece.data(), size * count, rest.address, static_cast<int>(count), rest.type);
+    rest = shifted(rest, static_cast<MPI_Aint>(count));
+    bytes -= size * count;
+  }
+  if (bytes == 0) return;
   // The last element arrives in part: the other part stays what the user has there.
-  std::vector<std::byte> element(size);
-  void* last = element_address(buffer, whole);
-  pack_elements(last, 1, buffer.type, element.data(), size);
-  memcpy(element.data(), in + size * static_cast<uint64_t>(whole), rest);
-  unpack_elements(element.data(), size, last, 1, buffer.type);
+  pack_elements(rest.address, 1, rest.type, piece.data(), size);
+  packed.read(piece.data(), bytes);
+  unpack_elements(piece.data(), size, rest.address, 1, rest.type);
 }
 
-TypedTemporary::TypedTemporary(MPI_Count count, MPI_Datatype type) : buffer_{nullptr, count, type} {
+TypedTemporary::TypedTemporary(MPI_Count count, MPI_Datatype type) {
   MPI_Aint lower = 0, true_extent = 0;
   PMPI_Type_get_true_extent(type, &lower, &true_extent);
   const MPI_Aint reach = extent_of(type) * (count > 0 ? count - 1 : 0);
   const MPI_Aint first = std::min<MPI_Aint>(lower, lower + reach);
   const MPI_Aint span = true_extent + (reach < 0 ? -reach : reach);
-  memory_.reset(new std::byte[static_cast<size_t>(span) + 1]);
-  buffer_.address = memory_.get() - first;
+  memory_ = Scratch(static_cast<uint64_t>(span) + 1);
+  address_ = memory_.data() - first;
 }
 
 DatatypeHold::DatatypeHold(MPI_Datatype type) : type_(type) {
-  if (type == MPI_DATATYPE_NULL || is_plain(type) || is_predefined(type)) return;
+  if (type == MPI_DATATYPE_NULL || Envelope(type).is_predefined()) return;
   PMPI_Type_dup(type, &type_);
   owned_ = true;
 }

@@ -1,17 +1,22 @@
 // User memory as MPI describes it (address, count, datatype), and its bytes as they travel.
 //
-// Predefined datatypes without gaps travel as they lie in memory; all others are packed and unpacked by the MPI
-// library, whose knowledge of datatypes Spillway does not repeat.
+// Datatypes that are one block without gaps travel as they lie in memory; all others are packed and unpacked by the MPI
+// library, whose knowledge of datatypes Spillway does not repeat. It packs whole elements, so a message is packed a few
+// elements at a time, into the place where it goes.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <utility>
+
+#include "message/byte_stream.h"
 
 namespace spillway::mpi {
+
+// Temporary memory has at most this size, unless one element is larger.
+inline constexpr uint64_t kPieceBytes = 1 << 20;
 
 struct TypedBuffer {
   void* address = nullptr;
@@ -37,32 +42,59 @@ MPI_Aint extent_of(MPI_Datatype type);
 // `buffer` moved on by `elements`.
 TypedBuffer shifted(const TypedBuffer& buffer, MPI_Aint elements);
 
-// The bytes of a buffer as they travel: in place where the datatype allows, else a packed copy.
-class PackedView {
+// Memory of our own for the time of a call. What is larger than a piece is charged like the program's own memory: the
+// rank may have to wait for room.
+class Scratch {
  public:
-  explicit PackedView(const TypedBuffer& buffer);
-  const void* data() const { return data_; }
-  uint64_t bytes() const { return bytes_; }
+  Scratch() = default;
+  explicit Scratch(uint64_t bytes);
+  Scratch(Scratch&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), is_charged_(std::exchange(other.is_charged_, false)) {}
+  Scratch& operator=(Scratch&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(is_charged_, other.is_charged_);
+    return *this;
+  }
+  ~Scratch();
+  std::byte* data() const { return data_; }
 
  private:
-  const void* data_ = nullptr;
-  uint64_t bytes_ = 0;
-  std::unique_ptr<std::byte[]> copy_;
+  std::byte* data_ = nullptr;
+  bool is_charged_ = false;
 };
 
-// Puts `bytes` of packed data, at most the buffer's, into a buffer whose datatype is not plain. The data may end in the
-// middle of an element.
-void unpack(const void* packed, uint64_t bytes, const TypedBuffer& buffer);
+// The bytes of a buffer as they travel.
+class PackedStream final : public message::ByteStream {
+ public:
+  explicit PackedStream(const TypedBuffer& buffer);
+  uint64_t bytes() const { return bytes_; }  // of the whole buffer
+  void read(void* out, uint64_t bytes) override;
+
+ private:
+  void read_plain(std::byte* out, uint64_t bytes);
+  uint64_t read_split_element(std::byte* out, uint64_t bytes);
+  uint64_t read_whole_elements(std::byte* out, uint64_t bytes);
+
+  TypedBuffer rest_;
+  uint64_t element_bytes_;
+  uint64_t bytes_;
+  bool is_plain_;
+  Scratch element_;  // one that did not fit where the last piece went
+  uint64_t element_left_ = 0;
+};
+
+// Puts the next `bytes` of packed data, at most the buffer's, into a buffer. They may end in the middle of an element.
+void unpack(message::ByteStream& packed, uint64_t bytes, const TypedBuffer& buffer);
 
 // Memory of our own that can hold `count` elements of a datatype in their natural layout.
 class TypedTemporary {
  public:
   TypedTemporary(MPI_Count count, MPI_Datatype type);
-  const TypedBuffer& buffer() const { return buffer_; }
+  void* address() const { return address_; }
 
  private:
-  std::unique_ptr<std::byte[]> memory_;
-  TypedBuffer buffer_;
+  Scratch memory_;
+  void* address_ = nullptr;
 };
 
 // Keeps a datatype usable although the program frees its handle, for operations that are not complete when the call

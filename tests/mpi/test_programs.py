@@ -13,6 +13,7 @@ PROGRAMS = [
     "datatypes",
     "flood",
     "intercommunicators",
+    "long_vectors",
     "matching",
     "one_sided",
     "polling",
@@ -67,6 +68,10 @@ def test_64_megabytes_by_way_of_the_disk(run, job, flavour, tmp_path):
     summary = json.loads((tmp_path / "summary").read_text())
     assert summary["totals"]["spilled_bytes"] >= 64 << 20
     assert summary["peak_bytes"] <= summary["budget_bytes"]
+
+
+def test_long_vectors_need_no_memory_for_others(run, job, flavour):
+    run(*job("long_vectors", flavour, 3, 1, "128M"), "strict", 96, timeout_s=LIMIT_S)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

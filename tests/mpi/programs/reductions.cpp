@@ -294,9 +294,9 @@ int main(int argc, char** argv) {
   places<long>(program, MPI_LONG_INT);
   places<short>(program, MPI_SHORT_INT);
   places<long double>(program, MPI_LONG_DOUBLE_INT);
-  for (int count : {0, 1, 6, 500, 60000}) own_operation_in_rank_order(program, count);
+  for (int count : {0, 1, 6, 500, 140000}) own_operation_in_rank_order(program, count);
   const auto ranks = static_cast<size_t>(program.size());
-  for (int count : {0, 1, 2000}) reduce_scatter(program, std::vector<int>(ranks, count));
+  for (int count : {0, 1, 2000, 300000}) reduce_scatter(program, std::vector<int>(ranks, count));
   std::vector<int> irregular(ranks);
   for (size_t rank = 0; rank < ranks; ++rank) irregular[rank] = rank % 2 == 0 ? 0 : static_cast<int>(rank) * 100;
   reduce_scatter(program, irregular);

@@ -93,6 +93,28 @@ TEST_F(MessageStoreTest, gives_the_beginning_to_a_receiver_with_a_short_buffer) 
   }
 }
 
+TEST_F(MessageStoreTest, gives_a_payload_in_pieces_wherever_it_moves_meanwhile) {
+  Random random(test_seed());
+  for (int round = 0; round < 20; ++round) {
+    const auto data = pattern(2 * kMiB + random.below(kMiB), random.below(1000));
+    const Payload payload = sender_.store.put(data.data(), data.size());
+    sender_.store.put(data.data(), random.below(100000) + 1);  // so that chunks of the next do not follow on each other
+    if (round % 4 == 0) receiver_.store.spill(UINT64_MAX);
+    const uint64_t moves_at = round % 4 == 1 ? random.below(data.size()) : UINT64_MAX;
+    const uint64_t longest = random.one_in(2) ? 20000 : 2 * kMiB;
+    std::vector<std::byte> out(data.size());
+    PayloadStream stream(receiver_.store, payload);
+    for (uint64_t done = 0; done < data.size();) {
+      const uint64_t part = std::min<uint64_t>(data.size() - done, 1 + random.below(longest));
+      stream.read(out.data() + done, part);
+      if (done <= moves_at && moves_at < done + part) sender_.store.spill(UINT64_MAX);
+      done += part;
+    }
+    ASSERT_EQ(out, data);
+    receiver_.store.release(payload);
+  }
+}
+
 TEST_F(MessageStoreTest, keeps_one_copy_for_many_readers) {
   const auto data = pattern(kMiB, 5);
   const Payload payload = sender_.store.put(data.data(), data.size(), 3);
