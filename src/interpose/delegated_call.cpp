@@ -85,7 +85,7 @@ DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {
   const mpi::CommunicatorRef comm = runtime->communicators.find(over);
   call_.leave_slot(node::RankState::blocked_collective);
   if (comm != nullptr) gather_asleep(*runtime, comm->context(mpi::Traffic::gathering), comm->local_group, function);
-  runtime->self.record().state = static_cast<uint32_t>(node::RankState::delegated);
+  runtime->scheduler.enter_library();
 }
 
 DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
@@ -95,7 +95,7 @@ DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
   std::vector<uint32_t> members;
   if (over.group != MPI_GROUP_NULL && mpi::world_ranks_of(over.group, members))
     gather_asleep(*runtime, kGroupContext, members, function);
-  runtime->self.record().state = static_cast<uint32_t>(node::RankState::delegated);
+  runtime->scheduler.enter_library();
 }
 
 DelegatedCollective::DelegatedCollective(const char*) {

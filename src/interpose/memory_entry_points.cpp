@@ -8,6 +8,8 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -39,7 +41,8 @@ bool is_managed_size(size_t bytes) {
 
 void* allocate_aligned(size_t alignment, size_t bytes) {
   if (is_managed_size(bytes))
-    if (void* memory = arena().allocate(bytes, alignment); memory != nullptr) return memory;
+    if (void* memory = arena().allocate(bytes, std::bit_ceil(std::max<size_t>(alignment, 1))); memory != nullptr)
+      return memory;
   return __libc_memalign(alignment, bytes);
 }
 

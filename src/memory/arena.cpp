@@ -64,7 +64,7 @@ bool Arena::reserve_addresses() {
   if (!regions_ || !region_of_granule_ || !written_ || !table)
     base::fatal("cannot map the tables of the storage-backed memory");
   const auto first = reinterpret_cast<uint64_t>(range);
-  begin_ = round_up(first, kHugePageBytes);
+  begin_ = round_up(first + 1, kHugePageBytes);  // with a gap: no mapping is in the arena with a part of it only
   addresses_.initialise(table, kMaximumRegions + 2, begin_, first + bytes);
   // Last: other threads ask contains() of every address that they free, and must not see one bound without the other.
   bytes_.store(first + bytes - begin_, std::memory_order_release);
@@ -124,8 +124,8 @@ MemoryAccount Arena::account() {
 }
 
 // Keeps what was freed last: the oldest spare regions make place for it.
-bool Arena::keep_spare(Region& region) {
-  if (region.is_file_backed || !is_charged(region) || region.bytes > kMaximumSpareBytes) return false;
+bool Arena::keep_spare(Region& region, uint64_t limit) {
+  if (region.is_file_backed || !is_charged(region) || region.bytes > limit) return false;
   spare_[spare_count_++] = static_cast<uint32_t>(&region - regions_);
   spare_bytes_ += region.bytes;
   return true;
@@ -173,7 +173,7 @@ uint64_t Arena::drop_spare() {
 
 void* Arena::allocate(size_t bytes, size_t alignment, Contents contents) {
   const uint64_t mapped = round_up(bytes, kGranuleBytes);
-  if (mapped < bytes) return nullptr;
+  if (mapped < bytes || mapped > address_bytes_) return nullptr;  // more than there is, whatever the budget
   {
     MutexHolder hold(mutex_);
     if (const Region* spare = take_spare(mapped, alignment); spare != nullptr) {
@@ -212,7 +212,7 @@ void Arena::release(Region& region) {
 
 void Arena::free(void* address) {
   MemoryAccount charged_to = account();
-  const bool has_room = charged_to.may_keep_spare != nullptr && charged_to.may_keep_spare();  // not under the mutex
+  const uint64_t limit = charged_to.spare_limit != nullptr ? charged_to.spare_limit() : 0;  // not under the mutex
   uint64_t resident = 0, managed = 0;
   const auto let_go = [&](Region& region) {
     if (is_charged(region)) resident += region.bytes;
@@ -225,8 +225,8 @@ void Arena::free(void* address) {
     Region* region = region_at(address);
     region_of_granule_[(region->begin - begin_) / kGranuleBytes] = 0;
     if (spare_count_ == kMaximumSpare) let_go(remove_spare(0));
-    if (!has_room || !keep_spare(*region)) let_go(*region);
-    while (spare_bytes_ > kMaximumSpareBytes) let_go(remove_spare(0));
+    if (!keep_spare(*region, std::min(limit, kMaximumSpareBytes))) let_go(*region);
+    while (spare_bytes_ > std::min(limit, kMaximumSpareBytes)) let_go(remove_spare(0));
   }
   if (managed != 0 && charged_to.give_back != nullptr) charged_to.give_back(resident, managed);
 }

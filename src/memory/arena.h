@@ -36,7 +36,7 @@ namespace spillway::memory {
 struct MemoryAccount {
   void (*make_room)(uint64_t bytes) = nullptr;  // before an allocation; may sleep
   void (*give_back)(uint64_t resident_bytes, uint64_t managed_bytes) = nullptr;
-  bool (*may_keep_spare)() = nullptr;  // has the node room for memory that nobody uses?
+  uint64_t (*spare_limit)() = nullptr;  // how much memory that it does not use the rank may keep now
 };
 
 enum class Contents { any, zero };
@@ -104,7 +104,7 @@ class Arena {
   bool reserve_addresses();
   MemoryAccount account();
   void* place(uint64_t bytes, uint64_t alignment);
-  bool keep_spare(Region& region);
+  bool keep_spare(Region& region, uint64_t limit);
   Region* take_spare(uint64_t bytes, uint64_t alignment);
   Region& remove_spare(uint32_t index);
   uint64_t release_spare();

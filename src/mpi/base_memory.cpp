@@ -13,9 +13,10 @@ namespace spillway::mpi {
 namespace {
 
 constexpr uint64_t kGlanceIntervalNs = 250000000;
-constexpr uint64_t kLookIntervalNs = 10000000000;
+constexpr uint64_t kLookIntervalNs = 1000000000;
 constexpr uint64_t kHeapChange = 256 << 10;
-constexpr uint64_t kMostCost = 200;  // a look takes at most this part of the time
+constexpr uint64_t kUnusedHeap = 1 << 20;  // worth giving back
+constexpr uint64_t kMostCost = 100;        // a look takes at most this part of the time
 
 uint64_t heap_bytes() {
   const auto info = mallinfo2();
@@ -33,7 +34,8 @@ uint64_t BaseMemory::bytes() {
   const uint64_t heap = heap_bytes();
   const uint64_t change = heap > heap_bytes_ ? heap - heap_bytes_ : heap_bytes_ - heap;
   if (change < kHeapChange && now < next_look_ns_) return bytes_;
-  heap_bytes_ = heap;
+  if (mallinfo2().fordblks > kUnusedHeap) malloc_trim(0);
+  heap_bytes_ = heap_bytes();
   look();
   const uint64_t cost = base::now_ns() - now;
   next_glance_ns_ = std::max(next_glance_ns_, now + kMostCost * cost);

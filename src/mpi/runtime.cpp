@@ -18,6 +18,7 @@ namespace {
 
 Runtime* the_runtime = nullptr;
 pthread_t mpi_thread;
+int thread_level = MPI_THREAD_SINGLE;  // as granted; the library must not be asked any more after MPI_Finalize
 
 // ---- what the layers below call back ----
 
@@ -49,7 +50,7 @@ void give_back_hook(uint64_t resident_bytes, uint64_t managed_bytes) {
   if (the_runtime != nullptr) the_runtime->ledger.give_back(resident_bytes, managed_bytes);
 }
 
-bool may_keep_spare_hook() { return the_runtime != nullptr && the_runtime->ledger.has_plenty(); }
+uint64_t spare_limit_hook() { return the_runtime != nullptr ? the_runtime->ledger.spare_limit() : 0; }
 
 bool fatal_hook(const char* message) { return the_runtime != nullptr && the_runtime->report_fatal(message); }
 
@@ -67,10 +68,8 @@ void after_fork_in_child() {
 // Where several threads may use MPI, the one that allocates cannot know whether another one is about to give the slot
 // up.
 bool one_thread_uses_mpi() {
-  int level = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&level);
   struct stat tasks {};  // a folder has two links more than subfolders, here one per thread
-  return level < MPI_THREAD_SERIALIZED || (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3);
+  return thread_level < MPI_THREAD_SERIALIZED || (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3);
 }
 
 // Only the thread that uses MPI can sleep on the rank's behalf, and only while the rank holds its slot; others are
@@ -106,6 +105,7 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
 
 void Runtime::prepare_to_sleep() {
   store.release_buffer();
+  if (self.record().pins != 0) arena.drop_spare();  // nobody could ask for it
   ledger.set_base(base_memory_.bytes());
 }
 
@@ -193,11 +193,12 @@ void start_runtime(memory::Arena& arena) {
   if (spill_directory == nullptr) spill_directory = ".";
   the_runtime = new Runtime(std::move(*attachment), rank, strdup(spill_directory), arena);
   mpi_thread = pthread_self();
+  PMPI_Query_thread(&thread_level);
   base::set_fatal_sink(fatal_hook);
   the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, drop_spare_hook,
                                               trim_store_hook, spill_store_hook, progress_library_hook});
   const uint64_t already_allocated =
-      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, may_keep_spare_hook}, spill_directory);
+      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook}, spill_directory);
   the_runtime->ledger.adopt(already_allocated);
   arena_across_fork = &arena;
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -228,16 +228,18 @@ void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
   const uint64_t base = base_excess_bytes();
   const uint64_t budget = self_.header().budget_bytes;
   if (own + store_floor_bytes() + base <= budget) return;
-  // The store's floor grows with the budget: what is named must still be enough when that is added.
-  const uint64_t enough = (own + base) + (own + base) / 14 + 3 * kMiB;
+  // The store's floor grows with the budget, and small allocations grow with the program's work: what is named must
+  // still be enough then.
+  const uint64_t growth = base != 0 ? self_.rank_count() * kMiB : 0;
+  const uint64_t enough = (own + base + growth) + (own + base + growth) / 14 + 3 * kMiB;
   const auto in_mib = [](uint64_t bytes) { return static_cast<unsigned long long>((bytes + kMiB - 1) / kMiB); };
   base::fatal(
       "needs %llu MiB of memory at once, which --memory %lluM does not allow\n"
-      "  Cause:  besides, %llu MiB are kept for messages, and %llu MiB go to what %u processes and their libraries "
-      "take themselves.\n"
+      "  Cause:  besides, %llu MiB are kept for messages, and so far %llu MiB go to what is never unloaded of %u "
+      "processes: programs,\n          libraries, static data, small allocations.\n"
       "  Remedy: give --memory %lluM or more, or %s.",
       in_mib(own), in_mib(budget), in_mib(store_floor_bytes()), in_mib(base), self_.rank_count(), in_mib(enough),
-      base > own ? "run with fewer ranks, so that less goes to processes"
+      base > own ? "run with fewer ranks, unless the program itself has much data in small allocations"
                  : "run with more ranks, so that each holds less");
 }
 
@@ -253,9 +255,10 @@ void Ledger::give_back(uint64_t resident_bytes, uint64_t managed_bytes) {
   self_.ring_loading_ranks();
 }
 
-bool Ledger::has_plenty() const {
+uint64_t Ledger::spare_limit() const {
   NodeLock lock(self_.header());
-  return used_bytes() <= self_.header().budget_bytes / 2 && self_.header().loading_ranks == 0;
+  const uint64_t budget = self_.header().budget_bytes;
+  return used_bytes() <= budget / 2 && self_.header().loading_ranks == 0 ? budget / 8 / self_.rank_count() : 0;
 }
 
 bool Ledger::charge_store(uint64_t bytes) {

@@ -43,8 +43,10 @@ class Ledger {
   // Once the rank has retired, this and the calls above do nothing: destructors may free memory after that.
   void give_back(uint64_t resident_bytes, uint64_t managed_bytes);
 
-  // At most half of the budget is used and nobody waits for room.
-  bool has_plenty() const;
+  // How much memory that it does not use the rank may keep: nothing when more than half of the budget is used or
+  // somebody waits for room. What all ranks keep is a small part of the budget, as nobody gets it from a rank that
+  // computes.
+  uint64_t spare_limit() const;
 
   // For the message store: room for `bytes` more, or false when the payload should go to storage. Never waits, never
   // evicts.

@@ -32,11 +32,12 @@ void LocalRank::make_room_for_others() {
   const uint64_t wanted = record().evict_wanted;
   const uint64_t begin = base::now_ns();
   record().statistics.unloads.fetch_add(1);
-  const uint64_t released = hooks_.unload != nullptr ? hooks_.unload(wanted) : 0;
+  const bool is_pinned = record().pins != 0;  // since it was asked
+  const uint64_t released = hooks_.unload != nullptr && !is_pinned ? hooks_.unload(wanted) : 0;
   record().statistics.unload_ns.fetch_add(base::now_ns() - begin);
   NodeLock lock(header());
   record().evict_wanted = 0;
-  if (released < wanted) {
+  if (released < wanted && !is_pinned) {
     // All is unloaded. Whatever is still charged cannot be given up now (another thread is about to allocate or free
     // it): charged, it would be asked for without end. The next make_resident sets it right.
     header().resident_bytes -= record().resident_bytes;

@@ -167,6 +167,13 @@ void Scheduler::block_until(RankState state, const Condition& condition) {
   acquire_slot();
 }
 
+void Scheduler::enter_library() {
+  NodeLock lock(self_.header());
+  self_.record().state = static_cast<uint32_t>(RankState::delegated);
+  self_.record().evict_wanted = 0;
+  self_.ring_loading_ranks();
+}
+
 void Scheduler::sleep_until(const Condition& condition) {
   RankRecord& me = self_.record();
   for (;;) {

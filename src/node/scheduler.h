@@ -58,6 +58,10 @@ class Scheduler {
                           [](void* f) -> uint64_t { return (*static_cast<Needed*>(f))(); }, &needed_arrivals});
   }
 
+  // The rank, which has no slot, goes into the MPI library: nobody may ask it for room there, and whoever did must look
+  // elsewhere.
+  void enter_library();
+
   // Lets other ready ranks run first, if there are any: for programs that poll. Returns true if another rank ran. With
   // a `pause_ns` the rank sleeps up to that long (or until it is rung) when nobody else is ready; 0 returns at once.
   bool yield(uint64_t pause_ns);

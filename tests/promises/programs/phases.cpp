@@ -73,8 +73,8 @@ void exchange(size_t words, int rounds) {
 void pile(size_t words, size_t own_words) {
   std::vector<uint64_t> message(words), in;
   for (size_t i = 0; i < words; ++i) message[i] = mixed(i + static_cast<uint64_t>(rank));
-  MPI_Send(message.data(), static_cast<int>(words), MPI_UINT64_T, (rank + 1) % size, 0, MPI_COMM_WORLD);
-  std::vector<uint64_t>().swap(message);
+  MPI_Request sent = MPI_REQUEST_NULL;
+  MPI_Isend(message.data(), static_cast<int>(words), MPI_UINT64_T, (rank + 1) % size, 0, MPI_COMM_WORLD, &sent);
   MPI_Barrier(MPI_COMM_WORLD);
   {
     std::vector<uint64_t> own(own_words);
@@ -84,6 +84,7 @@ void pile(size_t words, size_t own_words) {
   in.resize(words);
   MPI_Recv(in.data(), static_cast<int>(words), MPI_UINT64_T, (rank + size - 1) % size, 0, MPI_COMM_WORLD,
            MPI_STATUS_IGNORE);
+  MPI_Wait(&sent, MPI_STATUS_IGNORE);
   report(1, digest(in));
 }
 

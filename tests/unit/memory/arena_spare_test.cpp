@@ -10,7 +10,7 @@ class SpareTest : public ArenaTest {
  protected:
   void SetUp() override {
     MemoryAccount account = Account::hooks();
-    account.may_keep_spare = [] { return node_has_room; };
+    account.spare_limit = [] { return node_has_room ? 1024 * kMiB : 0; };
     node_has_room = true;
     arena_.attach(account, directory_.path());
   }
@@ -74,6 +74,16 @@ TEST_F(SpareTest, nothing_is_kept_when_the_node_is_short) {
   arena_.free(memory);
   EXPECT_EQ(Account::managed, 0u);
   EXPECT_EQ(bytes_in_state(memory, 2 * kMiB, PageState::absent), 2 * kMiB);
+}
+
+TEST_F(SpareTest, all_goes_with_the_next_free_once_the_node_is_short) {
+  unsigned char* first = allocate(2 * kMiB);
+  unsigned char* second = allocate(kMiB);
+  arena_.free(first);
+  EXPECT_EQ(Account::managed, 3 * kMiB);
+  node_has_room = false;
+  arena_.free(second);
+  EXPECT_EQ(Account::managed, 0u);
 }
 
 TEST_F(SpareTest, memory_that_has_been_in_the_file_is_not_kept) {

@@ -86,13 +86,13 @@ TEST_F(LedgerTest, makes_room_at_the_cost_of_a_blocked_rank) {
   end(rank, 1, other);
 }
 
-TEST_F(LedgerTest, has_plenty_up_to_half_of_the_budget) {
+TEST_F(LedgerTest, lets_ranks_keep_spare_memory_up_to_half_of_the_budget) {
   SimulatedRank rank(mapped_again(segment_), 0);
   rank.scheduler.acquire_slot();
   rank.allocate(kBudget / 2 - kStoreFloor);
-  EXPECT_TRUE(rank.ledger.has_plenty());
+  EXPECT_EQ(rank.ledger.spare_limit(), kBudget / 8 / 4);
   rank.allocate(kMiB);
-  EXPECT_FALSE(rank.ledger.has_plenty());
+  EXPECT_EQ(rank.ledger.spare_limit(), 0u);
 }
 
 TEST_F(LedgerTest, drops_the_ranks_own_spare_memory_before_it_says_that_the_rank_does_not_fit) {

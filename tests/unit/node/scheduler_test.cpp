@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include "base/clock.h"
@@ -231,6 +232,45 @@ TEST(SchedulerTest, yields_to_a_ready_rank_and_to_nobody_else) {
   other.join();
   EXPECT_EQ(state_of(segment.rank(1)), RankState::finished);
   EXPECT_EQ(rank.self.state(), RankState::running);
+}
+
+TEST(SchedulerTest, tells_who_waits_for_room_when_a_rank_that_was_asked_goes_into_the_library) {
+  SegmentConfig config = config_of(2, 2);
+  config.budget_bytes = 32 * kMiB;
+  Segment segment = Segment::create(config);
+  SimulatedRank sleeper(mapped_again(segment), 0);
+  sleeper.scheduler.acquire_slot();
+  sleeper.allocate(20 * kMiB);
+  sleeper.scheduler.release_slot(RankState::blocked_collective);
+  std::atomic<bool> done = false;
+  std::thread loader([&] {
+    SimulatedRank rank(mapped_again(segment), 1);
+    rank.scheduler.acquire_slot();
+    rank.allocate(20 * kMiB);
+    done = true;
+    retire_rank(rank.self.segment(), 1);
+  });
+  while (segment.rank(0).evict_wanted == 0) usleep(100);
+  usleep(20000);  // it sleeps by now, in the hope for the room that it has asked for
+  sleeper.scheduler.enter_library();
+  EXPECT_EQ(segment.rank(0).evict_wanted, 0u);
+  for (int i = 0; i < 100 && !done; ++i) usleep(50000);
+  EXPECT_TRUE(done) << "waits without end for a rank that may wait for it in the library";
+  sleeper.scheduler.acquire_slot();
+  loader.join();
+}
+
+TEST(LocalRankTest, unloads_nothing_of_a_rank_that_was_pinned_since_it_was_asked) {
+  Segment segment = Segment::create(config_of(2, 2));
+  SimulatedRank rank(mapped_again(segment), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(kMiB);
+  rank.self.record().evict_wanted = kMiB;
+  rank.self.record().pins = 1;
+  rank.self.attend_and_sleep(rank.self.record().doorbell + 1);
+  EXPECT_EQ(rank.resident_bytes(), kMiB);
+  EXPECT_EQ(segment.rank(0).resident_bytes, kMiB);
+  EXPECT_EQ(segment.rank(0).evict_wanted, 0u);
 }
 
 TEST(RetireRankTest, frees_the_slot_of_a_killed_rank_for_one_that_waits) {
