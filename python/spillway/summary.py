@@ -19,7 +19,6 @@ _BYTES = (
     ("spilled", "spilled_bytes", "messages written to the spill directory"),
 )
 _RANKS_NAMED = 3
-_BAR_WIDTH = 24
 _LINE_WIDTH = 78
 
 
@@ -30,13 +29,6 @@ def _seconds(nanoseconds: float) -> str:
     if seconds >= 100:
         return f"{seconds:.0f} s"
     return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s"
-
-
-def _bar(share: float) -> str:
-    """`share` of _BAR_WIDTH characters, in eighths."""
-    eighths = round(max(0.0, min(1.0, share)) * _BAR_WIDTH * 8)
-    full, rest = divmod(eighths, 8)
-    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
 def _count(number: int) -> str:
@@ -66,8 +58,8 @@ def _memory_lines(figures: Dict[str, int]) -> List[str]:
     share = peak / budget if budget else 0.0
     return [
         "",
-        f"  memory    peak {format_size(peak)} resident of {format_size(budget)} budget "
-        f"({100 * share:.0f}%)  {_bar(share)}",
+        f"  memory    peak {format_size(peak)} counted against the budget of {format_size(budget)} "
+        f"({100 * share:.0f}%)",
     ]
 
 
@@ -124,7 +116,7 @@ def render_json(plan: Plan, report: JobReport) -> str:
         "peak_bytes": figures.get("peak_bytes", 0),
         "wall_ns": figures.get("wall_ns", 0),
         "exit_status": report.exit_status,
-        "failure": report.failure or None,
+        "failure": report.failure,
         "spill_directory": plan.spill.path,
         "totals": totals,
         "per_rank": [dict(rank, rank=number, state=report.states[number]) for number, rank in enumerate(report.ranks)],

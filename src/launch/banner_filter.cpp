@@ -5,14 +5,15 @@
 namespace spillway::launch {
 namespace {
 
-constexpr size_t kShortestRule = 60;  // Open MPI's have 74 characters, Hydra's 83
-constexpr unsigned kLongestBox = 40;  // lines; a box that does not close is none
+constexpr size_t kShortestRule = 60;      // Open MPI's have 74 characters, Hydra's 83
+constexpr size_t kMostErrorBytes = 4000;  // one error of Hydra's has some ten lines
+constexpr unsigned kLongestBox = 40;      // lines; a box that does not close is none
 
 constexpr std::string_view kSingleLines[] = {
     "YOUR APPLICATION TERMINATED WITH THE EXIT STRING:",
     "This typically refers to a problem with your application.",
     "Please see the FAQ page for debugging suggestions",
-    "[proxy:",
+    "[proxy:",  // this and the next are the beginnings of Hydra's own errors
     "[mpiexec@",
 };
 constexpr std::string_view kFirstLinesOfBoxes[] = {
@@ -98,6 +99,7 @@ void BannerFilter::open_or_pass(std::string& output) {
     held_ += line_;
     state_ = State::after_rule;
   } else if (is_single_notice(content)) {
+    if (content[0] == '[' && errors_of_launcher_.size() + line_.size() <= kMostErrorBytes) errors_of_launcher_ += line_;
     release(output);
   } else if (content.empty()) {
     release(output);

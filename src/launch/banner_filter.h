@@ -3,7 +3,8 @@
 // Hydra and Open MPI comment on every rank that ends badly, some dozen lines that name neither cause nor remedy; the
 // agent has the one message that does. Everything else passes byte for byte. A notice is a box (a line of `=` or `-`, a
 // first line that is known, more lines, the same line again) or one of a few single lines. Text is held back only while
-// it may still become one of these.
+// it may still become one of these. What Hydra's processes say of their own errors is kept, for the case that they are
+// the cause.
 #pragma once
 
 #include <string>
@@ -18,6 +19,9 @@ class BannerFilter {
 
   // Appends what is held back: at the end, or when nothing has come for a while.
   void flush(std::string& output);
+
+  // Lines that Hydra's own processes have written about themselves.
+  const std::string& errors_of_launcher() const { return errors_of_launcher_; }
 
   bool holds_text() const { return !held_.empty() || !line_.empty(); }
 
@@ -34,6 +38,7 @@ class BannerFilter {
   std::string line_;  // the current line, not yet passed
   char box_ = 0;      // what the lines around the current box are made of
   unsigned box_lines_ = 0;
+  std::string errors_of_launcher_;
   bool is_line_passing_ = false;  // the start of the current line has been passed on already
 };
 

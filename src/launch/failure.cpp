@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 
 #include <cstring>
+#include <span>
+#include <sstream>
 
 namespace spillway::launch {
 namespace {
@@ -22,18 +24,27 @@ constexpr Advice kAdvice[] = {
     {SIGBUS, "the program used a mapped file beyond its end, or storage behind its memory failed",
      "check that the spill directory's disk is neither full nor failing, and that no input file was cut short"},
     {SIGABRT, "the program gave up: a failed assertion, an uncaught exception or a damaged heap",
-     "read what the program wrote above"},
+     "see what the program wrote above; if nothing, find the place with a debugger"},
     {SIGFPE, "the program divided by zero, or another trapped arithmetic error", "find the place with a debugger"},
     {SIGILL, "the program met an instruction that this processor does not have",
      "compile it for this processor (without -march=native of another machine)"},
     {SIGXCPU, "the limit on processor time was reached", "raise it (ulimit -t)"},
+    {SIGPIPE, "it wrote to a pipe or socket that nobody reads any more: its output, if the MPI launcher has ended",
+     "see why the reader ended"},
     {SIGTERM, "somebody asked it to end", "if a batch system did, ask that for more time or memory"},
 };
 
-void advise(Failure& failure, int signal_number) {
-  failure.cause = "the signal was sent by the program itself, by a user or by the system";
-  failure.remedy = "find out who sends it; start the program alone to see whether it comes again";
-  for (const Advice& advice : kAdvice)
+constexpr Advice kInterruptions[] = {
+    {SIGINT, "somebody pressed ^C, or sent the signal to `spillway`", "start the job again when it may run to its end"},
+    {SIGTERM, "somebody asked `spillway` to end: a user (kill), `timeout`, or a batch system whose limit was reached",
+     "if a batch system did, ask that for more time or memory"},
+    {SIGHUP, "the terminal that the job was started from is gone",
+     "start it with nohup, in tmux, or as a job of a batch system"},
+    {SIGPIPE, "whoever read the job's output has ended", "write the output to a file, and read that"},
+};
+
+void advise(Failure& failure, std::span<const Advice> table, int signal_number) {
+  for (const Advice& advice : table)
     if (advice.signal_number == signal_number) {
       failure.cause = advice.cause;
       failure.remedy = advice.remedy;
@@ -53,14 +64,17 @@ Failure failure_of_exit(int wait_status, bool is_finalized) {
   if (WIFSIGNALED(wait_status)) {
     failure.what = "was killed by " + signal_text(WTERMSIG(wait_status)) + when;
     failure.exit_status = 128 + WTERMSIG(wait_status);
-    advise(failure, WTERMSIG(wait_status));
+    failure.cause = "the signal was sent by the program itself, by a user or by the system";
+    failure.remedy = "find out who sends it; start the program alone to see whether it comes again";
+    advise(failure, kAdvice, WTERMSIG(wait_status));
+    failure.may_be_of_launcher = WTERMSIG(wait_status) == SIGPIPE;
     return failure;
   }
   failure.exit_status = WEXITSTATUS(wait_status);
   failure.what = "exited with status " + std::to_string(failure.exit_status) + when;
   failure.cause = is_finalized ? "the program reports an error by its exit status"
                                : "the program gave up before MPI_Finalize, while other ranks may wait for it";
-  failure.remedy = "read what the program wrote above";
+  failure.remedy = "see what the program wrote above; if nothing, start it alone or with a debugger";
   return failure;
 }
 
@@ -83,6 +97,10 @@ Failure failure_of_missing_finalize() {
 Failure failure_of_fatal(const std::string& text, int wait_status) {
   Failure failure;
   failure.what = text;
+  if (text.find("MPI_Abort") != std::string::npos) {
+    failure.cause = "the program ends all of its ranks so when it meets an error";
+    failure.remedy = "see what the program wrote above; if nothing, look for its calls of MPI_Abort";
+  }
   if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) != 0) failure.exit_status = WEXITSTATUS(wait_status);
   return failure;
 }
@@ -99,7 +117,7 @@ Failure failure_of_lost_parent() {
   failure.what = "lost its parent process, spillway-rank";
   failure.cause = "somebody killed it (a rank does not outlive its parent), or the MPI launcher ended the rank";
   failure.remedy = "send signals to `spillway`, which passes them on to every rank";
-  failure.is_loss_of_process = true;
+  failure.may_be_of_launcher = true;
   return failure;
 }
 
@@ -115,25 +133,39 @@ Failure failure_of_mpi_launcher(const std::string& name, int wait_status, bool a
   }
   failure.cause = any_rank_started ? "it ended before the ranks did" : "it could not start the ranks";
   failure.remedy = "`spillway run --dry-run` shows its command, to be tried by hand";
-  failure.is_loss_of_process = true;
+  failure.may_be_of_launcher = true;
   return failure;
 }
 
 Failure failure_of_interrupt(int signal_number) {
   Failure failure;
   failure.what = "the job was ended by " + signal_text(signal_number);
+  failure.cause = "somebody sent the signal to `spillway`, which passed it on to every rank";
+  failure.remedy = "find out who sends it";
+  advise(failure, kInterruptions, signal_number);
   failure.exit_status = 128 + signal_number;
   return failure;
 }
 
+void quote_launcher(Failure& failure, const std::string& own_errors) {
+  if (!failure.may_be_of_launcher || own_errors.empty()) return;
+  failure.cause += ". The MPI launcher's own words:";
+  std::istringstream lines(own_errors);
+  for (std::string line; std::getline(lines, line);) failure.cause += "\n    " + line;
+  if (own_errors.find("stdin") != std::string::npos)
+    failure.remedy =
+        "let the program read a file: MPICH's launcher gives up when rank 0 leaves its standard input unread";
+}
+
+std::string headline(const Failure& failure, const std::string& host) {
+  if (failure.world_rank < 0) return failure.what;
+  std::string text = "rank " + std::to_string(failure.world_rank) + " on host " + host;
+  if (failure.pid > 0) text += " (process " + std::to_string(failure.pid) + ")";
+  return text + " " + failure.what;
+}
+
 std::string describe(const Failure& failure, const std::string& host) {
-  std::string text = "spillway: ";
-  if (failure.world_rank >= 0) {
-    text += "rank " + std::to_string(failure.world_rank) + " on host " + host;
-    if (failure.pid > 0) text += " (process " + std::to_string(failure.pid) + ")";
-    text += " ";
-  }
-  text += failure.what + "\n";
+  std::string text = "spillway: " + headline(failure, host) + "\n";
   if (!failure.cause.empty()) text += "  Cause:  " + failure.cause + ".\n";
   if (!failure.remedy.empty()) text += "  Remedy: " + failure.remedy + ".\n";
   return text;

@@ -12,7 +12,7 @@ struct Failure {
   std::string cause;
   std::string remedy;
   int exit_status = 1;
-  bool is_loss_of_process = false;  // of one that belongs to the job's own machinery; the MPI launcher may say why
+  bool may_be_of_launcher = false;  // a symptom whose cause the MPI launcher may have told
 };
 
 // Of a program that ended with `wait_status` before it called MPI_Finalize, or (`is_finalized`) after.
@@ -29,6 +29,12 @@ Failure failure_of_lost_library();
 Failure failure_of_lost_parent();
 Failure failure_of_mpi_launcher(const std::string& name, int wait_status, bool any_rank_started);
 Failure failure_of_interrupt(int signal_number);
+
+// Adds to the cause what the launcher says of its own errors, where they may be the cause.
+void quote_launcher(Failure& failure, const std::string& own_errors);
+
+// "rank 3 on host vm (process 4711) was killed by signal 9 (Killed)"
+std::string headline(const Failure& failure, const std::string& host);
 
 // All lines of the message, each ended.
 std::string describe(const Failure& failure, const std::string& host);

@@ -114,6 +114,8 @@ void Job::interrupted(int signal_number) {
 void Job::front_end_lost() {
   Failure failure;
   failure.what = "the front end `spillway run` was killed, and the job with it";
+  failure.cause = "something outside the job ended it: a user, a batch system, or the kernel for want of memory";
+  failure.remedy = "find out who sends the signal; look for an out-of-memory kill (dmesg)";
   failure.exit_status = 128 + SIGKILL;
   if (phase_ == Phase::interrupted) return end_all();
   fail(-1, std::move(failure));

@@ -34,6 +34,9 @@ class MpiLauncher {
   // Waits until all output has been carried over. No process that writes to it may be left.
   void finish_output();
 
+  // After `finish_output`: lines in which the launcher tells of its own errors.
+  const std::string& own_errors() const { return errors_.errors_of_launcher(); }
+
  private:
   OutputRelay output_;
   OutputRelay errors_;

@@ -253,16 +253,16 @@ int NodeAgent::finish(uint64_t started_ns) {
   listener_.close();
   connections_.clear();
   end_descendants();
-  if (job_.failure() && job_.failure()->is_loss_of_process)
+  if (job_.failure() && job_.failure()->may_be_of_launcher)
     segments_left_.note_orphans(time(nullptr) - static_cast<time_t>(outcome.wall_ns / kSecond));
   segments_left_.remove();
   launcher_.finish_output();
   outcome.host = host_;
   outcome.exit_status = job_.exit_status();
-  if (const auto& failure = job_.failure()) {
-    const std::string text = describe(*failure, host_);
-    outcome.failure = text.substr(0, text.find('\n'));
-    fputs(text.c_str(), stderr);
+  outcome.failure = job_.failure();
+  if (outcome.failure) {
+    quote_launcher(*outcome.failure, launcher_.own_errors());
+    fputs(describe(*outcome.failure, host_).c_str(), stderr);
   }
   if (report_) write_report(report_.number(), segment_, outcome);
   return outcome.exit_status;

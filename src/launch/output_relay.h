@@ -25,6 +25,9 @@ class OutputRelay {
   // Waits until everything has been carried over; everyone else's writing ends must be closed by now.
   void finish();
 
+  // After `finish`: what the launcher has said of its own errors.
+  const std::string& errors_of_launcher() const { return filter_.errors_of_launcher(); }
+
  private:
   void run();
   bool carry(std::string& text);

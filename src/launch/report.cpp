@@ -12,7 +12,9 @@ constexpr const char* kStateNames[] = {"absent",  "running",   "ready",   "block
 const char* state_name(uint32_t state) { return state < std::size(kStateNames) ? kStateNames[state] : "unknown"; }
 
 void add(std::string& lines, const char* key, const std::string& value) {
-  lines += std::string(key) + " " + value + "\n";
+  lines += std::string(key) + " ";
+  for (char character : value) character == '\n' ? lines += "\\n" : lines += character;
+  lines += "\n";
 }
 void add(std::string& lines, const char* key, uint64_t value) { add(lines, key, std::to_string(value)); }
 
@@ -58,7 +60,11 @@ void write_report(int descriptor, const node::Segment& segment, const JobOutcome
   std::string lines;
   add(lines, "host", outcome.host);
   add(lines, "exit_status", static_cast<uint64_t>(outcome.exit_status));
-  if (!outcome.failure.empty()) add(lines, "failure", outcome.failure);
+  if (outcome.failure) {
+    add(lines, "failure", headline(*outcome.failure, outcome.host));
+    add(lines, "cause", outcome.failure->cause);
+    add(lines, "remedy", outcome.failure->remedy);
+  }
   add(lines, "wall_ns", outcome.wall_ns);
   add(lines, "rank_count", header.rank_count);
   add(lines, "slot_count", header.slot_count);

@@ -3,18 +3,20 @@
 //   key value
 //   rank <world rank> key=value key=value ...
 //
-// Written after a failure too. Values are numbers, or text without newline.
+// Written after a failure too. Values are numbers, or text with "\n" for a newline.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "launch/failure.h"
 #include "node/segment.h"
 
 namespace spillway::launch {
 
 struct JobOutcome {
   std::string host;
-  std::string failure;  // first line of the message; empty after a success
+  std::optional<Failure> failure;
   int exit_status = 0;
   uint64_t wall_ns = 0;
 };

@@ -1,7 +1,9 @@
 """One rank fails while the others wait for it: the job ends at once, with one message and the right exit status."""
 
 import os
+import re
 import signal
+import subprocess
 
 import pytest
 from failing_jobs import HOST, RANKS, assert_says, message_of, process_named, wait_for_line
@@ -39,8 +41,7 @@ def test_loses_nothing_that_the_failing_rank_wrote(run, job_command, flavour):
 
 def test_mpi_abort_ends_the_job_with_its_code(run, job_command, flavour):
     finished = run(*job_command(flavour, "mpi_abort"), status=7)
-    message = message_of(finished.stderr)
-    assert f"rank {LAST} on host" in message and "MPI_Abort" in message
+    assert_says(finished.stderr, SAID + "called MPI_Abort with error code 7\n")
 
 
 def test_status_after_finalize_is_passed_on_and_ends_nobody(run, job_command, flavour):
@@ -64,6 +65,15 @@ def test_program_that_cannot_be_executed(run, spillway, spill_dir, tmp_path, fla
     message = message_of(finished.stderr)
     assert f"cannot start {program}: No such file or directory; " in message
     assert "that the interpreter of its first line exists" in message
+
+
+def test_standard_input_that_mpich_cannot_pass_on(run, job_command):
+    """Hydra gives up when rank 0 does not read what is piped into the job; only its own words tell of that."""
+    with subprocess.Popen(["seq", "1000000"], stdout=subprocess.PIPE) as numbers:
+        finished = run(*job_command("mpich", "wait"), stdin=numbers.stdout, status=None)
+    assert finished.status != 0
+    assert_says(finished.stderr, r"spillway: ")
+    assert re.search(r"^    \[(mpiexec@|proxy:)", message_of(finished.stderr), re.MULTILINE), finished.stderr
 
 
 def test_mpi_launcher_that_is_killed(run, job_command, flavour):

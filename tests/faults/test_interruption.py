@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from failing_jobs import RANKS, is_running, message_of, process_named, programs_named, state_of, wait_for_line
+from failing_jobs import RANKS, assert_says, is_running, process_named, programs_named, state_of, wait_for_line
 from runner import marked_processes
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
@@ -44,7 +44,7 @@ def test_signal_to_the_front_end_ends_the_job(run, job_command, flavour, number,
     _, stderr = process.communicate(timeout=20)
     assert process.returncode == 128 + number
     assert time.monotonic() - begin < limit_s
-    assert message_of(stderr).startswith(f"spillway: the job was ended by signal {int(number)} ")
+    assert_says(stderr, f"spillway: the job was ended by signal {int(number)} ")
 
 
 def test_signal_that_is_ignored_from_the_start_stays_ignored(run, job_command, flavour):
@@ -98,7 +98,7 @@ def test_nothing_survives_a_killed_front_end_or_agent(run, job_command, flavour,
     process.stderr.close()
     if name == "spillway-node":
         assert process.returncode == 128 + signal.SIGKILL
-        assert "the node agent" in stderr and "killed by signal 9" in stderr
+        assert_says(stderr, r"spillway: the node agent \(process \d+\) was killed by signal 9")
 
 
 def test_user_signals_reach_the_ranks(run, job_command, flavour):

@@ -49,6 +49,15 @@ TEST(BannerFilter, drops_messages_of_hydras_own_processes) {
             "end\n");
 }
 
+TEST(BannerFilter, keeps_what_hydras_own_processes_say_of_their_errors) {
+  BannerFilter filter;
+  std::string output;
+  filter.feed("result\n" + kHydraNotice + "[mpiexec@vm] control_cb: assert failed\n[proxy:0:0@vm] main: error\n",
+              output);
+  EXPECT_EQ(output, "result\n");
+  EXPECT_EQ(filter.errors_of_launcher(), "[mpiexec@vm] control_cb: assert failed\n[proxy:0:0@vm] main: error\n");
+}
+
 TEST(BannerFilter, passes_rules_and_boxes_of_the_program) {
   for (const std::string& rule : {kHydraRule, kOpenMpiRule}) {
     const std::string text = "\n\n" + rule + "\nresults of the run\n" + rule + "\n" + rule + "\n" + rule + "\n\nend\n";

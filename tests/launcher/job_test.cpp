@@ -199,6 +199,24 @@ TEST_F(JobTest, rank_that_comes_too_late_is_sent_home) {
   EXPECT_EQ(told(2, MessageKind::kill), 1);
 }
 
+TEST(Failure, quotes_the_launcher_where_one_of_its_processes_was_lost) {
+  const std::string error = "[mpiexec@vm] process reading stdin too slowly\n";
+  Failure lost = failure_of_lost_parent();
+  quote_launcher(lost, error);
+  EXPECT_NE(describe(lost, "vm").find("own words:\n    [mpiexec@vm] process reading stdin too slowly"),
+            std::string::npos);
+  Failure other = failure_of_exit(SIGSEGV, false);
+  quote_launcher(other, error);
+  EXPECT_EQ(describe(other, "vm").find("stdin"), std::string::npos);
+}
+
+TEST(Failure, every_signal_to_the_job_has_cause_and_remedy) {
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT}) {
+    const Failure failure = failure_of_interrupt(number);
+    EXPECT_FALSE(failure.cause.empty() || failure.remedy.empty()) << number;
+  }
+}
+
 TEST(Failure, message_names_rank_host_process_cause_and_remedy) {
   Failure failure = failure_of_exit(SIGKILL, false);
   failure.world_rank = 3;

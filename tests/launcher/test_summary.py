@@ -21,7 +21,8 @@ RANK = (
 
 
 def report_text(attached=2, status=0, failure=""):
-    lines = f"host vm\nexit_status {status}\n" + (f"failure {failure}\n" if failure else "")
+    lines = f"host vm\nexit_status {status}\n"
+    lines += f"failure {failure}\ncause it was so\\n  and so\nremedy do this\n" if failure else ""
     lines += (
         f"wall_ns 12345678901\nrank_count 2\nslot_count 1\ncpu_count 2\nbudget_bytes {8 * GIB}\npeak_bytes {6 * GIB}\n"
     )
@@ -54,7 +55,7 @@ def plan():
 
 def test_report_is_read_in_order_of_ranks():
     report = parse_report(report_text())
-    assert (report.host, report.exit_status, report.failure) == ("vm", 0, "")
+    assert (report.host, report.exit_status, report.failure) == ("vm", 0, None)
     assert [rank["compute_ns"] for rank in report.ranks] == [10**9, 3 * 10**9]
     assert report.total("loaded_bytes") == 2 * GIB
     assert report.states == ["finished", "finished"]
@@ -65,7 +66,7 @@ def test_page_has_every_figure(plan):
     for line in (
         "./app in.dat",
         "2 ranks, 1 at a time, on vm: ended well after 12.3 s",
-        "peak 6.00 GiB resident of 8.00 GiB budget (75%)",
+        "peak 6.00 GiB counted against the budget of 8.00 GiB (75%)",
         "compute        4.00 s  47.1%",
         "wait           3.00 s  35.3%",
         "load           1.00 s  11.8%",
@@ -82,7 +83,7 @@ def test_page_has_every_figure(plan):
 
 
 def test_page_of_a_failed_job_says_so(plan):
-    page = render_text(plan, parse_report(report_text(status=137, failure="spillway: rank 1 was killed")))
+    page = render_text(plan, parse_report(report_text(status=137, failure="rank 1 was killed")))
     assert "exit status 137 after 12.3 s" in page
 
 
@@ -96,10 +97,11 @@ def test_long_program_names_are_cut(plan):
 
 
 def test_json_has_totals_and_ranks(plan):
-    content = json.loads(render_json(plan, parse_report(report_text(status=3, failure="spillway: rank 1 exited"))))
+    content = json.loads(render_json(plan, parse_report(report_text(status=3, failure="rank 1 exited"))))
     assert content["ranks"] == 2 and content["slots"] == 1 and content["budget_bytes"] == 8 * GIB
     assert content["peak_bytes"] == 6 * GIB and content["wall_ns"] == 12345678901
-    assert content["exit_status"] == 3 and content["failure"] == "spillway: rank 1 exited"
+    assert content["exit_status"] == 3
+    assert content["failure"] == {"message": "rank 1 exited", "cause": "it was so\n  and so", "remedy": "do this"}
     assert content["totals"]["compute_ns"] == 4 * 10**9 and "pid" not in content["totals"]
     assert [rank["rank"] for rank in content["per_rank"]] == [0, 1]
 
@@ -119,6 +121,14 @@ def test_summary_of_a_real_job(run, spillway, spill_dir, build_dir, flavour, not
     assert all(rank["compute_ns"] > 0 for rank in content["per_rank"])
     assert 0 <= content["peak_bytes"] <= content["budget_bytes"]
     assert content["wall_ns"] > 3 * 10**9
+
+
+def test_json_of_a_failed_job_names_cause_and_remedy(run, spillway, spill_dir, build_dir, flavour, tmp_path):
+    options = ["-n", 3, "--memory", "1G", "--spill-dir", spill_dir, "--summary", "json"]
+    page = tmp_path / "page"
+    run(spillway, "run", *options, "--summary-file", page, failing_program(build_dir, flavour), "mpi_abort", status=7)
+    failure = json.loads(page.read_text())["failure"]
+    assert failure["message"].startswith("rank 2 on host ") and failure["cause"] and failure["remedy"]
 
 
 def test_summary_can_be_left_away(run, spillway, spill_dir, build_dir, flavour):
