@@ -2,7 +2,8 @@
 
 import errno
 import os
-from typing import List, NamedTuple, Optional
+import re
+from typing import List, NamedTuple, Optional, Tuple
 
 from .errors import LaunchError
 from .sizes import format_size
@@ -10,7 +11,12 @@ from .sizes import format_size
 # File systems that keep their files in memory: spilling there would free nothing.
 _IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}
 # A server's caches and locks stand between us and the storage; slow, and full when others fill it.
-_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs"}
+_NETWORK = set(
+    "nfs nfs4 cifs smb3 smbfs 9p afs ceph lustre gpfs beegfs glusterfs pvfs2 orangefs fuse.sshfs fuse.glusterfs fuse.ceph "
+    "fuse.ceph-fuse fuse.mfs fuse.juicefs fuse.rclone fuse.s3fs fuse.goofys fuse.gcsfuse fuse.mount-s3 fuse.davfs".split()
+)
+# File systems that show what the kernel knows, and keep no files.
+_WITHOUT_FILES = set("proc sysfs cgroup cgroup2 devpts debugfs tracefs securityfs configfs mqueue bpf pstore".split())
 # Of the default budget (most of the machine's memory), a disk must have this part free; less than all is a warning.
 _LEAST_PART_OF_DEFAULT_BUDGET = 8
 
@@ -29,17 +35,27 @@ def _unescape(path: str) -> str:
 
 
 def file_system_of(path: str, mountinfo: str = "/proc/self/mountinfo") -> str:
-    """Type of the file system that holds `path`: that of the last, longest mount point above it."""
+    """Type of the file system that stores what is written to `path`: for an overlay, that of its upper layer."""
+    kind, options = _mount_above(path, mountinfo)
+    upper = re.search(r"(?:^|,)upperdir=(/[^,]*)", options)
+    # Of an overlay that was mounted outside of our container, the upper layer cannot be seen.
+    if kind == "overlay" and upper and os.path.isdir(_unescape(upper.group(1))):
+        kind, _ = _mount_above(_unescape(upper.group(1)), mountinfo)
+    return kind
+
+
+def _mount_above(path: str, mountinfo: str) -> Tuple[str, str]:
+    """Type and options of the file system that holds `path`: that of the last, longest mount point above it."""
     real = os.path.realpath(path)
-    best, kind = "", "unknown"
+    best, kind, options = "", "unknown", ""
     with open(mountinfo, encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
             left, _, right = line.partition(" - ")
             mount_point = _unescape(left.split()[4])
             holds = mount_point == "/" or real == mount_point or real.startswith(mount_point + "/")
             if holds and len(mount_point) >= len(best):
-                best, kind = mount_point, right.split()[0]
-    return kind
+                best, (kind, _, options) = mount_point, right.split()[:3]
+    return kind, options
 
 
 def _try_to_write(path: str) -> None:
@@ -77,6 +93,11 @@ def check_spill_directory(path: str, budget: int, is_budget_chosen: bool) -> Spi
         raise LaunchError(
             f"spill directory {path} is on a network file system ({kind})",
             "name a directory on a disk of this machine with --spill-dir",
+        )
+    if kind in _WITHOUT_FILES:
+        raise LaunchError(
+            f"spill directory {path} is on {kind}, which keeps no files",
+            "name a directory on a local disk with --spill-dir",
         )
     _check_writable(path)
     return _check_space(path, kind, budget, is_budget_chosen)

@@ -80,7 +80,7 @@ def test_mpi_library_of_the_other_family(run, job_command, flavour):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--spill-dir", "/proc"], ["cannot be written to", "--spill-dir"]),
+        (["--spill-dir", "/proc"], ["is on proc, which keeps no files", "--spill-dir"]),
         (["--spill-dir", "/no/such/directory"], ["does not exist"]),
         (["--spill-dir", "/dev/shm"], ["tmpfs", "memory itself"]),
         (["--slots", "0"], ["--slots 0"]),

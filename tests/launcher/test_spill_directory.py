@@ -43,14 +43,29 @@ def test_finds_the_longest_mount_point(tmp_path):
     assert file_system_of("/elsewhere", str(mountinfo)) == "ext4"
 
 
+def test_overlay_is_judged_by_its_upper_layer(tmp_path):
+    here = os.path.realpath(tmp_path)
+    (tmp_path / "upper").mkdir()
+    (tmp_path / "over").mkdir()
+    mountinfo = tmp_path / "mountinfo"
+    mountinfo.write_text(
+        "1 0 8:1 / / rw - ext4 /dev/a rw\n"
+        f"2 1 0:2 / {here}/upper rw - tmpfs tmpfs rw\n"
+        f"3 1 0:3 / {here}/over rw - overlay overlay rw,lowerdir=/,upperdir={here}/upper,workdir=/w\n"
+        f"4 1 0:4 / {here}/container rw - overlay overlay rw,lowerdir=/,upperdir=/not/seen/here,workdir=/w\n"
+    )
+    assert file_system_of(str(tmp_path / "over"), str(mountinfo)) == "tmpfs"
+    assert file_system_of(str(tmp_path / "container"), str(mountinfo)) == "overlay"
+
+
 def test_accepts_a_directory_with_room(tmp_path, on_disk, free_space):
     found = check_spill_directory(str(tmp_path), 10 * MIB, True)
     assert (found.file_system, found.free_bytes, found.warning) == ("ext4", 100 * MIB, "")
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", ["tmpfs", "ramfs", "nfs", "nfs4", "cifs", "9p"])
-def test_refuses_memory_and_network(tmp_path, on_disk, free_space, kind):
+@pytest.mark.parametrize("kind", ["tmpfs", "nfs4", "9p", "lustre", "ceph", "fuse.sshfs", "proc"])
+def test_refuses_file_systems_that_are_no_local_disk(tmp_path, on_disk, free_space, kind):
     on_disk[str(tmp_path)] = kind
     with pytest.raises(LaunchError, match=kind) as refusal:
         check_spill_directory(str(tmp_path), MIB, True)
