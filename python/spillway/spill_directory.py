@@ -12,8 +12,8 @@ from .sizes import format_size
 _IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}
 # A server's caches and locks stand between us and the storage; slow, and full when others fill it.
 _NETWORK = set(
-    "nfs nfs4 cifs smb3 smbfs 9p afs ceph lustre gpfs beegfs glusterfs pvfs2 orangefs fuse.sshfs fuse.glusterfs fuse.ceph "
-    "fuse.ceph-fuse fuse.mfs fuse.juicefs fuse.rclone fuse.s3fs fuse.goofys fuse.gcsfuse fuse.mount-s3 fuse.davfs".split()
+    "nfs nfs4 cifs smb3 smbfs 9p afs ceph lustre gpfs beegfs glusterfs pvfs2 orangefs fuse.sshfs fuse.glusterfs "
+    "fuse.ceph fuse.ceph-fuse fuse.mfs fuse.juicefs fuse.rclone fuse.s3fs fuse.goofys fuse.gcsfuse fuse.davfs".split()
 )
 # File systems that show what the kernel knows, and keep no files.
 _WITHOUT_FILES = set("proc sysfs cgroup cgroup2 devpts debugfs tracefs securityfs configfs mqueue bpf pstore".split())
@@ -54,7 +54,7 @@ def _mount_above(path: str, mountinfo: str) -> Tuple[str, str]:
             mount_point = _unescape(left.split()[4])
             holds = mount_point == "/" or real == mount_point or real.startswith(mount_point + "/")
             if holds and len(mount_point) >= len(best):
-                best, (kind, _, options) = mount_point, right.split()[:3]
+                best, (kind, _, options) = mount_point, right.rstrip("\n").split(" ", 2)
     return kind, options
 
 
