@@ -220,8 +220,9 @@ TypedTemporary::TypedTemporary(MPI_Count count, MPI_Datatype type) {
 
 DatatypeHold::DatatypeHold(MPI_Datatype type) : type_(type) {
   if (type == MPI_DATATYPE_NULL || Envelope(type).is_predefined()) return;
-  PMPI_Type_dup(type, &type_);
-  owned_ = true;
+  // Not MPI_Type_dup, which copies attributes: that is the program's code.
+  owned_ = PMPI_Type_contiguous(1, type, &type_) == MPI_SUCCESS && PMPI_Type_commit(&type_) == MPI_SUCCESS;
+  if (!owned_) type_ = type;
 }
 
 DatatypeHold::DatatypeHold(DatatypeHold&& other) noexcept

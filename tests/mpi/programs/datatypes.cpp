@@ -152,6 +152,44 @@ void freed_before_use(CheckedProgram& program) {
   MPI_Type_free(&other.type);
 }
 
+int attribute_copies = 0, attribute_deletions = 0;
+
+int copy_attribute(MPI_Datatype, int, void*, void* value, void* copied, int* flag) {
+  ++attribute_copies;
+  *static_cast<void**>(copied) = value;
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+
+int delete_attribute(MPI_Datatype, int, void*, void*) {
+  ++attribute_deletions;
+  return MPI_SUCCESS;
+}
+
+// Communication copies no attributes, and ends none: neither of a type that has to be packed nor of one that has not.
+void attributes(CheckedProgram& program) {
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Type_create_keyval(copy_attribute, delete_attribute, &key, nullptr);
+  for (Layout layout : {blocks(), contiguous()}) {
+    attribute_copies = attribute_deletions = 0;
+    MPI_Type_set_attr(layout.type, key, &key);
+    std::vector<int> out(1000, 1), in(1000, 0);
+    MPI_Request receive, send;
+    MPI_Irecv(in.data(), 2, layout.type, program.left(), 1, MPI_COMM_WORLD, &receive);
+    MPI_Send_init(out.data(), 2, layout.type, program.right(), 1, MPI_COMM_WORLD, &send);
+    MPI_Start(&send);
+    MPI_Wait(&receive, MPI_STATUS_IGNORE);
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+    MPI_Request_free(&send);
+    program.equal(in[0], 1);
+    program.equal(attribute_copies, 0);
+    program.equal(attribute_deletions, 0);
+    MPI_Type_free(&layout.type);
+    program.equal(attribute_deletions, 1);
+  }
+  MPI_Type_free_keyval(&key);
+}
+
 // Absolute addresses: the message begins at MPI_BOTTOM.
 void absolute_addresses(CheckedProgram& program) {
   int first = program.rank(), second = program.rank() + 100, got_first = -1, got_second = -1;
@@ -234,6 +272,7 @@ int main(int argc, char** argv) {
     MPI_Type_free(&layout.type);
   }
   freed_before_use(program);
+  attributes(program);
   absolute_addresses(program);
   pairs_and_packed_data(program);
   zero_sizes(program);
