@@ -1,4 +1,5 @@
-// Entry points of the wait and test families, cancel and request queries (MPI 4.1, 3.7, 3.8.4).
+// Entry points of the wait and test families, cancel and request queries (MPI 4.1, 3.7, 3.8.4); and of a call that the
+// library carries out but programs wait with.
 #include "interpose/entry.h"
 #include "mpi/completion.h"
 #include "mpi/point_to_point.h"
@@ -91,4 +92,15 @@ SPILLWAY_ENTRY int MPI_Cancel(MPI_Request* request) {
         return MPI_SUCCESS;
       },
       [&] { return PMPI_Cancel(request); });
+}
+
+// Programs that share a window's memory look for a change of it in a loop, with this call between two looks.
+SPILLWAY_ENTRY int MPI_Win_sync(MPI_Win win) {
+  return dispatch(
+      [&](Runtime& runtime) {
+        const int code = PMPI_Win_sync(win);
+        runtime.after_failed_test();
+        return code;
+      },
+      [&] { return PMPI_Win_sync(win); });
 }

@@ -89,6 +89,32 @@ void server_and_clients(CheckedProgram& program) {
   }
 }
 
+// Shared memory of a window, which each rank looks at until its left neighbour has written there.
+void token_by_shared_memory(CheckedProgram& program) {
+  int* own = nullptr;
+  MPI_Win window;
+  MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &own, &window);
+  const auto place_of = [&](int rank) {
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    int* place = nullptr;
+    MPI_Win_shared_query(window, rank, &bytes, &unit, &place);
+    return static_cast<volatile int*>(place);
+  };
+  volatile int *mine = place_of(program.rank()), *next = place_of(program.right());
+  MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
+  *mine = 0;
+  MPI_Win_sync(window);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (program.rank() == program.size() - 1) *next = 1;
+  while (*mine == 0) MPI_Win_sync(window);
+  program.equal(static_cast<int>(*mine), program.rank() + 1);
+  if (program.rank() != program.size() - 1) *next = program.rank() + 2;
+  MPI_Win_sync(window);
+  MPI_Win_unlock_all(window);
+  MPI_Win_free(&window);
+}
+
 void library_collectives(CheckedProgram& program) {
   for (int round = 0; round < kRounds; ++round) {
     const int one = 1;
@@ -108,6 +134,7 @@ int main(int argc, char** argv) {
   token_by_probe(program);
   MPI_Barrier(MPI_COMM_WORLD);  // the probes are for any message
   server_and_clients(program);
+  token_by_shared_memory(program);
   library_collectives(program);
   return program.finish();
 }
