@@ -12,14 +12,19 @@ using mpi::Communicator;
 
 constexpr int kNoRoot = 0;
 
+// Of those that Spillway knows.
+bool is_intracommunicator(Runtime& runtime, MPI_Comm comm) {
+  const CommunicatorRef known = runtime.communicators.find(comm);
+  return known != nullptr && !known->is_inter;
+}
+
 // Checks that are the same for all, then ours or the library's.
 template <typename Ours, typename Library>
 int collective_entry(const char* function, MPI_Comm comm, int root, MPI_Datatype type, int64_t count, Ours ours,
                      Library library) {
   Runtime* runtime = runtime_for_call();
   if (runtime == nullptr) return library();
-  const CommunicatorRef known = runtime->communicators.find(comm);
-  if (known == nullptr || known->is_inter) {
+  if (!is_intracommunicator(*runtime, comm)) {
     DelegatedCollective call(function, comm);
     return library();
   }
@@ -36,7 +41,8 @@ template <typename Ours, typename Library>
 int reduction_entry(const char* function, MPI_Comm comm, int root, MPI_Datatype type, int64_t count, MPI_Op op,
                     Ours ours, Library library) {
   const auto with_op = [&](Runtime& r, const Communicator& c) {
-    return op == MPI_OP_NULL ? mpi::raise(comm, MPI_ERR_OP) : ours(r, c);
+    const int error = mpi::check_operation(op, type);
+    return error != MPI_SUCCESS ? mpi::raise(comm, error) : ours(r, c);
   };
   return collective_entry(function, comm, root, type, count, with_op, library);
 }

@@ -6,6 +6,7 @@
 
 #include "interpose/entry.h"
 #include "interpose/loaded_library.h"
+#include "mpi/ending_communicator.h"
 
 using namespace spillway::interpose;
 namespace mpi = spillway::mpi;
@@ -19,10 +20,6 @@ constexpr int kMostThreadSupport = MPI_THREAD_SERIALIZED;
 __attribute__((destructor)) void leave_job() {
   mpi::Runtime* runtime = mpi::runtime();
   if (runtime != nullptr && runtime->is_finalized() && runtime->self.record().pid == getpid()) runtime->retire();
-}
-
-void forget_communicator(int code, MPI_Comm handle) {
-  if (code == MPI_SUCCESS && mpi::active_runtime() != nullptr) mpi::active_runtime()->communicators.remove(handle);
 }
 
 }  // namespace
@@ -66,15 +63,17 @@ SPILLWAY_ENTRY int MPI_Abort(MPI_Comm comm, int error_code) {
 SPILLWAY_ENTRY int MPI_Comm_free(MPI_Comm* comm) {
   const MPI_Comm handle = comm != nullptr ? *comm : MPI_COMM_NULL;
   DelegatedBlocking call("MPI_Comm_free");
+  mpi::EndingCommunicator ending(mpi::active_runtime(), handle);
   const int code = PMPI_Comm_free(comm);
-  forget_communicator(code, handle);
+  if (code == MPI_SUCCESS) ending.ended();
   return code;
 }
 
 SPILLWAY_ENTRY int MPI_Comm_disconnect(MPI_Comm* comm) {
   const MPI_Comm handle = comm != nullptr ? *comm : MPI_COMM_NULL;
   DelegatedCollective call("MPI_Comm_disconnect", handle);
+  mpi::EndingCommunicator ending(mpi::active_runtime(), handle);
   const int code = PMPI_Comm_disconnect(comm);
-  forget_communicator(code, handle);
+  if (code == MPI_SUCCESS) ending.ended();
   return code;
 }

@@ -152,7 +152,7 @@ using namespace spillway::interpose;
             return library();                                                                                         \
           spillway::mpi::complete(runtime, request);                                                                  \
           spillway::mpi::set_status(status, request.outcome);                                                         \
-          return spillway::mpi::raise(request.communicator->handle, request.outcome.error);                           \
+          return spillway::mpi::raise(request.communicator, request.outcome.error);                                   \
         },                                                                                                            \
         library);                                                                                                     \
   }                                                                                                                   \

@@ -63,6 +63,12 @@ std::unique_ptr<Envelope> MatchingEngine::extract(uint64_t context, int32_t sour
   return found;
 }
 
+void MatchingEngine::forget(uint64_t context) {
+  auto queues = queues_.find(context);
+  if (queues != queues_.end() && queues->second.posted.empty() && queues->second.unexpected.empty())
+    queues_.erase(queues);
+}
+
 size_t MatchingEngine::unexpected_count() const {
   size_t count = 0;
   for (const auto& [context, queues] : queues_) count += queues.unexpected.size();

@@ -56,7 +56,11 @@ class MatchingEngine {
   // The same, and takes it out (matched probe).
   std::unique_ptr<Envelope> extract(uint64_t context, int32_t source, int32_t tag);
 
+  // The context will hardly be used any more: forgets it, unless a receive or a message waits in it.
+  void forget(uint64_t context);
+
   size_t unexpected_count() const;
+  size_t context_count() const { return queues_.size(); }
 
  private:
   struct Queues {

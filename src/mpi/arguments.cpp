@@ -1,6 +1,8 @@
 #include "mpi/arguments.h"
 
 #include <cstdio>
+#include <map>
+#include <utility>
 
 #include "mpi/runtime.h"
 
@@ -29,14 +31,67 @@ void report(int error_class) {
   runtime()->report_fatal(text, error_class);
 }
 
+struct RaisedError {
+  int error_class = MPI_SUCCESS;
+  MPI_Comm with_handler{};
+  CommunicatorRef communicator;  // keeps the handle valid
+};
+
+RaisedError raised;
+
+// While it exists, the library only returns the errors of calls that have no communicator.
+class ErrorsReturn {
+ public:
+  ErrorsReturn() {
+    for (Place& place : places_) {
+      PMPI_Comm_get_errhandler(place.comm, &place.handler);
+      PMPI_Comm_set_errhandler(place.comm, MPI_ERRORS_RETURN);
+    }
+  }
+  ErrorsReturn(const ErrorsReturn&) = delete;
+  ErrorsReturn& operator=(const ErrorsReturn&) = delete;
+  ~ErrorsReturn() {
+    for (Place& place : places_) {
+      PMPI_Comm_set_errhandler(place.comm, place.handler);
+      PMPI_Errhandler_free(&place.handler);
+    }
+  }
+
+ private:
+  struct Place {
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+  };
+  Place places_[2] = {{MPI_COMM_WORLD, {}}, {MPI_COMM_SELF, {}}};
+};
+
+// The library knows what its operations are for, and says so even of no elements.
+int ask_library(MPI_Op op, MPI_Datatype type) {
+  const ErrorsReturn errors_return;
+  int in = 0, inout = 0, error_class = MPI_SUCCESS;
+  const int code = PMPI_Reduce_local(&in, &inout, 0, type, op);
+  if (code != MPI_SUCCESS) PMPI_Error_class(code, &error_class);
+  return error_class;
+}
+
 }  // namespace
 
 int raise(MPI_Comm comm, int error_class) {
-  if (error_class == MPI_SUCCESS) return MPI_SUCCESS;
-  const MPI_Comm with_handler = comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm;
-  if (ends_the_job(with_handler)) report(error_class);
-  PMPI_Comm_call_errhandler(with_handler, error_class);
+  if (error_class != MPI_SUCCESS)
+    raised = RaisedError{error_class, comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, nullptr};
   return error_class;
+}
+
+int raise(const CommunicatorRef& comm, int error_class) {
+  if (error_class != MPI_SUCCESS) raised = RaisedError{error_class, comm->handle, comm};
+  return error_class;
+}
+
+void call_error_handler() {
+  if (raised.error_class == MPI_SUCCESS) return;
+  const RaisedError now = std::exchange(raised, RaisedError{});
+  if (ends_the_job(now.with_handler)) report(now.error_class);
+  PMPI_Comm_call_errhandler(now.with_handler, now.error_class);
 }
 
 int check_buffer(const TypedBuffer& buffer) {
@@ -62,6 +117,16 @@ int check_match(const Communicator& comm, int source, int tag) {
 int check_receive(const Communicator& comm, const TypedBuffer& buffer, int source, int tag) {
   if (const int error = check_buffer(buffer); error != MPI_SUCCESS) return error;
   return check_match(comm, source, tag);
+}
+
+// What is so once stays so, although handles of the program's are used again: its own operations are for all datatypes,
+// the library's for none of the program's.
+int check_operation(MPI_Op op, MPI_Datatype type) {
+  static std::map<std::pair<uint64_t, uint64_t>, int> known;
+  if (op == MPI_OP_NULL) return MPI_ERR_OP;
+  const auto [place, is_new] = known.try_emplace({handle_value(op), handle_value(type)}, MPI_SUCCESS);
+  if (is_new) place->second = ask_library(op, type);
+  return place->second;
 }
 
 int check_root(const Communicator& comm, int root) {

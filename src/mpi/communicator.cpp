@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "mpi/runtime.h"
+
 namespace spillway::mpi {
 namespace {
 
@@ -28,6 +30,16 @@ bool describe(MPI_Comm handle, Communicator& made) {
 }
 
 }  // namespace
+
+void Communicator::stand_in(MPI_Errhandler error_handler) {
+  PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &handle);  // copies no attributes
+  PMPI_Comm_set_errhandler(handle, error_handler);
+  has_stand_in = true;
+}
+
+Communicator::~Communicator() {
+  if (has_stand_in && active_runtime() != nullptr) PMPI_Comm_free(&handle);
+}
 
 bool world_ranks_of(MPI_Group group, std::vector<uint32_t>& ranks) {
   int size = 0;

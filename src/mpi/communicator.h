@@ -17,6 +17,11 @@ namespace spillway::mpi {
 enum class Traffic : uint64_t { point_to_point, collective, gathering, numbering };
 
 struct Communicator {
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator();
+
   MPI_Comm handle = MPI_COMM_NULL;
   uint64_t number = 0;
   int rank = 0;  // in the local group
@@ -25,6 +30,7 @@ struct Communicator {
   std::vector<uint32_t> local_group;  // local ranks of the node, by rank in the local group
   std::vector<uint32_t> peers;        // the same of those that messages go to: the remote group of an intercommunicator
   int promised_numbers = 0;           // of communicators that nonblocking calls make of this one
+  bool has_stand_in = false;
 
   uint64_t context(Traffic traffic) const { return number << 2 | static_cast<uint64_t>(traffic); }
   int peer_count() const { return static_cast<int>(peers.size()); }
@@ -34,6 +40,10 @@ struct Communicator {
   // one that is.
   bool proposes() const { return rank == 0 && group_proposes(); }
   bool group_proposes() const { return !is_inter || local_group[0] < peers[0]; }
+
+  // The program has freed the communicator, but operations on it are open. From now on `handle` is a communicator of
+  // our own, of this process alone, whose error handler is `error_handler`.
+  void stand_in(MPI_Errhandler error_handler);
 };
 
 using CommunicatorRef = std::shared_ptr<Communicator>;

@@ -28,6 +28,11 @@ void note_library_end(Runtime& runtime, uint64_t key, bool is_gone) {
   if (is_gone && !request.is_active()) library.erase(known);
 }
 
+struct Failure {
+  int error = MPI_SUCCESS;
+  CommunicatorRef communicator;  // whose error handler is to be called; nullptr: the library has called it
+};
+
 // The program's array of requests, seen as what Spillway knows of each.
 class RequestArray {
  public:
@@ -96,24 +101,18 @@ class RequestArray {
     snprintf(text, size, "a request of the MPI library");
   }
 
-  // Ends request i if it can be; fills the status and gives the error class. Returns false if it is still open.
-  bool try_end(size_t i, MPI_Status* status, bool with_error, int& error) {
-    error = MPI_SUCCESS;
+  // Ends request i if it can be; fills the status, and `failure` if it has failed. Returns false if it is still open.
+  bool try_end(size_t i, MPI_Status* status, bool with_error, Failure& failure) {
     if (requests_[i] == MPI_REQUEST_NULL) {
       set_status(status, Outcome{}, with_error);
       return true;
     }
-    return ours_[i] != nullptr ? try_end_ours(i, status, with_error, error)
-                               : try_end_library(i, status, with_error, error);
-  }
-
-  // Whose error handler request i's errors go to; MPI_COMM_NULL when the library itself calls it.
-  MPI_Comm communicator_of(size_t i) const {
-    return ours_[i] != nullptr ? ours_[i]->communicator->handle : MPI_COMM_NULL;
+    return ours_[i] != nullptr ? try_end_ours(i, status, with_error, failure)
+                               : try_end_library(i, status, with_error, failure);
   }
 
  private:
-  bool try_end_ours(size_t i, MPI_Status* status, bool with_error, int& error) {
+  bool try_end_ours(size_t i, MPI_Status* status, bool with_error, Failure& failure) {
     Request& request = *ours_[i];
     if (!request.is_active) {
       set_status(status, Outcome{}, with_error);
@@ -122,7 +121,7 @@ class RequestArray {
     if (!can_complete(runtime_, request)) return false;
     complete(runtime_, request);
     set_status(status, request.outcome, with_error);
-    error = request.outcome.error;
+    if (request.outcome.error != MPI_SUCCESS) failure = Failure{request.outcome.error, request.communicator};
     request.is_active = false;
     if (request.is_persistent) return true;
     runtime_.requests.remove(request);
@@ -131,12 +130,12 @@ class RequestArray {
     return true;
   }
 
-  bool try_end_library(size_t i, MPI_Status* status, bool with_error, int& error) {
+  bool try_end_library(size_t i, MPI_Status* status, bool with_error, Failure& failure) {
     const uint64_t key = handle_value(requests_[i]);
     int flag = 0;
-    error = PMPI_Test(&requests_[i], &flag, status);
-    if (flag == 0 && error == MPI_SUCCESS) return false;
-    if (with_error && status != MPI_STATUS_IGNORE) status->MPI_ERROR = error;
+    failure.error = PMPI_Test(&requests_[i], &flag, status);
+    if (flag == 0 && failure.error == MPI_SUCCESS) return false;
+    if (with_error && status != MPI_STATUS_IGNORE) status->MPI_ERROR = failure.error;
     note_library_end(runtime_, key, requests_[i] == MPI_REQUEST_NULL);
     return true;
   }
@@ -165,7 +164,23 @@ class Pause {
   uint64_t pause_ns_ = kLeastPauseNs;
 };
 
-int raise_if_ours(MPI_Comm comm, int error) { return comm == MPI_COMM_NULL ? error : raise(comm, error); }
+int raise_if_ours(const Failure& failure) {
+  return failure.communicator == nullptr ? failure.error : raise(failure.communicator, failure.error);
+}
+
+// Failures of several requests, which are told in their statuses; the first one's error handler is called.
+class Failures {
+ public:
+  void add(const Failure& failure) {
+    if (failure.error == MPI_SUCCESS) return;
+    all_.error = MPI_ERR_IN_STATUS;
+    if (all_.communicator == nullptr) all_.communicator = failure.communicator;
+  }
+  int raise() const { return raise_if_ours(all_); }
+
+ private:
+  Failure all_;
+};
 
 void wait_for_all_of_ours(Runtime& runtime, const RequestArray& array) {
   runtime.block_until(
@@ -176,19 +191,15 @@ void wait_for_all_of_ours(Runtime& runtime, const RequestArray& array) {
 // Ends what can be ended, in order; returns how many.
 int end_some(RequestArray& array, int* indices, MPI_Status* statuses, int& result) {
   int done = 0;
-  MPI_Comm failed = MPI_COMM_NULL;
+  Failures failures;
   for (size_t i = 0; i < array.count(); ++i) {
     if (array.is_idle(i)) continue;
-    int error = MPI_SUCCESS;
-    const MPI_Comm comm = array.communicator_of(i);
-    if (!array.try_end(i, status_at(statuses, static_cast<size_t>(done)), true, error)) continue;
-    if (error != MPI_SUCCESS) {
-      result = MPI_ERR_IN_STATUS;
-      if (failed == MPI_COMM_NULL) failed = comm;
-    }
+    Failure failure;
+    if (!array.try_end(i, status_at(statuses, static_cast<size_t>(done)), true, failure)) continue;
+    failures.add(failure);
     indices[done++] = static_cast<int>(i);
   }
-  raise_if_ours(failed, result);
+  result = failures.raise();
   return done;
 }
 
@@ -196,11 +207,10 @@ int end_some(RequestArray& array, int* indices, MPI_Status* statuses, int& resul
 bool end_any(RequestArray& array, int* index, MPI_Status* status, int& result) {
   for (size_t i = 0; i < array.count(); ++i) {
     if (array.is_idle(i)) continue;
-    int error = MPI_SUCCESS;
-    const MPI_Comm comm = array.communicator_of(i);
-    if (!array.try_end(i, status, false, error)) continue;
+    Failure failure;
+    if (!array.try_end(i, status, false, failure)) continue;
     *index = static_cast<int>(i);
-    result = raise_if_ours(comm, error);
+    result = raise_if_ours(failure);
     return true;
   }
   return false;
@@ -211,28 +221,23 @@ bool end_any(RequestArray& array, int* index, MPI_Status* status, int& result) {
 int wait_one(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   RequestArray array(runtime, 1, request);
   wait_for_all_of_ours(runtime, array);
-  int error = MPI_SUCCESS;
-  const MPI_Comm comm = array.communicator_of(0);
+  Failure failure;
   Pause pause(runtime);
-  while (!array.try_end(0, status, false, error)) pause.wait();
-  return raise_if_ours(comm, error);
+  while (!array.try_end(0, status, false, failure)) pause.wait();
+  return raise_if_ours(failure);
 }
 
 int wait_all(Runtime& runtime, int count, MPI_Request* requests, MPI_Status* statuses) {
   RequestArray array(runtime, count, requests);
   wait_for_all_of_ours(runtime, array);
-  int result = MPI_SUCCESS;
-  MPI_Comm failed = MPI_COMM_NULL;
+  Failures failures;
   Pause pause(runtime);
   for (size_t i = 0; i < array.count(); ++i) {
-    int error = MPI_SUCCESS;
-    const MPI_Comm comm = array.communicator_of(i);
-    while (!array.try_end(i, status_at(statuses, i), true, error)) pause.wait();
-    if (error == MPI_SUCCESS) continue;
-    result = MPI_ERR_IN_STATUS;
-    if (failed == MPI_COMM_NULL) failed = comm;
+    Failure failure;
+    while (!array.try_end(i, status_at(statuses, i), true, failure)) pause.wait();
+    failures.add(failure);
   }
-  return raise_if_ours(failed, result);
+  return failures.raise();
 }
 
 int wait_any(Runtime& runtime, int count, MPI_Request* requests, int* index, MPI_Status* status) {
@@ -269,11 +274,10 @@ int wait_some(Runtime& runtime, int count, MPI_Request* requests, int* done_coun
 int test_one(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status) {
   runtime.take_news();
   RequestArray array(runtime, 1, request);
-  int error = MPI_SUCCESS;
-  const MPI_Comm comm = array.communicator_of(0);
-  *flag = array.try_end(0, status, false, error) ? 1 : 0;
+  Failure failure;
+  *flag = array.try_end(0, status, false, failure) ? 1 : 0;
   if (*flag == 0) runtime.after_failed_test();
-  return raise_if_ours(comm, error);
+  return raise_if_ours(failure);
 }
 
 int test_all(Runtime& runtime, int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
@@ -341,7 +345,7 @@ int start_persistent(Runtime& runtime, MPI_Request* handle) {
     }
     return PMPI_Start(handle);
   }
-  if (!request->is_persistent || request->is_active) return raise(request->communicator->handle, MPI_ERR_REQUEST);
+  if (!request->is_persistent || request->is_active) return raise(request->communicator, MPI_ERR_REQUEST);
   start(runtime, *request);
   return MPI_SUCCESS;
 }

@@ -18,6 +18,7 @@
   VISIT(ompi_mpi_datatype_null)          \
   VISIT(ompi_mpi_errhandler_null)        \
   VISIT(ompi_mpi_errors_are_fatal)       \
+  VISIT(ompi_mpi_errors_return)          \
   VISIT(ompi_mpi_group_null)             \
   VISIT(ompi_mpi_op_max)                 \
   VISIT(ompi_mpi_op_null)                \
@@ -39,6 +40,7 @@ SPILLWAY_OPEN_MPI_HANDLES(SPILLWAY_DECLARE)
 #define ompi_mpi_datatype_null (*::spillway::mpi::open_mpi::found_ompi_mpi_datatype_null)
 #define ompi_mpi_errhandler_null (*::spillway::mpi::open_mpi::found_ompi_mpi_errhandler_null)
 #define ompi_mpi_errors_are_fatal (*::spillway::mpi::open_mpi::found_ompi_mpi_errors_are_fatal)
+#define ompi_mpi_errors_return (*::spillway::mpi::open_mpi::found_ompi_mpi_errors_return)
 #define ompi_mpi_group_null (*::spillway::mpi::open_mpi::found_ompi_mpi_group_null)
 #define ompi_mpi_op_max (*::spillway::mpi::open_mpi::found_ompi_mpi_op_max)
 #define ompi_mpi_op_null (*::spillway::mpi::open_mpi::found_ompi_mpi_op_null)

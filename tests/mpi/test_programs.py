@@ -11,6 +11,7 @@ PROGRAMS = [
     "completion",
     "data_movement",
     "datatypes",
+    "error_handlers",
     "flood",
     "intercommunicators",
     "long_vectors",

@@ -50,6 +50,20 @@ TEST(MatchingTest, gives_a_receive_the_oldest_message_that_fits_it) {
   EXPECT_EQ(wanted.matched->bytes, 101u);
 }
 
+TEST(MatchingTest, forgets_a_context_unless_something_waits_in_it) {
+  MatchingEngine engine;
+  PostedReceive waiting = receive(1, 5, 7), done = receive(1, 5, 8);
+  engine.post(&waiting);
+  engine.post(&done);
+  engine.arrive(envelope(1, 5, 0, 8));
+  engine.arrive(envelope(1, 5, 100, 9));
+  EXPECT_EQ(engine.context_count(), 3u);
+  for (uint64_t context : {6, 7, 8, 9}) engine.forget(context);
+  EXPECT_EQ(engine.context_count(), 2u);
+  EXPECT_EQ(engine.arrive(envelope(1, 5, 0, 7)), &waiting);
+  EXPECT_NE(engine.probe(9, 1, 5), nullptr);
+}
+
 TEST(MatchingTest, keeps_contexts_apart) {
   MatchingEngine engine;
   engine.arrive(envelope(1, 5, 0, 7));
