@@ -253,13 +253,13 @@ int NodeAgent::finish(uint64_t started_ns) {
   listener_.close();
   connections_.clear();
   end_descendants();
-  if (job_.failure() && job_.failure()->may_be_of_launcher)
+  outcome.failure = job_.failure();
+  if (outcome.failure && outcome.failure->may_be_of_launcher)
     segments_left_.note_orphans(time(nullptr) - static_cast<time_t>(outcome.wall_ns / kSecond));
   segments_left_.remove();
   launcher_.finish_output();
   outcome.host = host_;
   outcome.exit_status = job_.exit_status();
-  outcome.failure = job_.failure();
   if (outcome.failure) {
     quote_launcher(*outcome.failure, launcher_.own_errors());
     fputs(describe(*outcome.failure, host_).c_str(), stderr);
