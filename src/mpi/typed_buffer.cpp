@@ -7,54 +7,12 @@
 
 #include "base/error.h"
 #include "mpi/communicator.h"
+#include "mpi/datatype_contents.h"
 #include "mpi/packing.h"
 #include "mpi/runtime.h"
 
 namespace spillway::mpi {
 namespace {
-
-// How a datatype was made: the numbers of arguments and the call (MPI 4.1, 5.1.13).
-struct Envelope {
-#if MPI_VERSION >= 4
-  explicit Envelope(MPI_Datatype type) {
-    PMPI_Type_get_envelope_c(type, &integers, &addresses, &large_counts, &datatypes, &combiner);
-  }
-  MPI_Count integers = 0, addresses = 0, large_counts = 0, datatypes = 0;
-#else
-  explicit Envelope(MPI_Datatype type) { PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner); }
-  static constexpr int large_counts = 0;
-  int integers = 0, addresses = 0, datatypes = 0;
-#endif
-  int combiner = MPI_COMBINER_NAMED;
-
-  bool is_predefined() const { return combiner == MPI_COMBINER_NAMED; }
-  bool may_be_freed() const {
-    return combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_INTEGER &&
-           combiner != MPI_COMBINER_F90_REAL && combiner != MPI_COMBINER_F90_COMPLEX;
-  }
-};
-
-// The arguments themselves. REQUIRES: no large counts.
-class Contents {
- public:
-  Contents(MPI_Datatype type, const Envelope& envelope)
-      : integers(static_cast<size_t>(envelope.integers)),
-        addresses(static_cast<size_t>(envelope.addresses)),
-        datatypes(static_cast<size_t>(envelope.datatypes)) {
-    PMPI_Type_get_contents(type, static_cast<int>(integers.size()), static_cast<int>(addresses.size()),
-                           static_cast<int>(datatypes.size()), integers.data(), addresses.data(), datatypes.data());
-  }
-  Contents(const Contents&) = delete;
-  Contents& operator=(const Contents&) = delete;
-  ~Contents() {
-    for (MPI_Datatype& each : datatypes)
-      if (Envelope(each).may_be_freed()) PMPI_Type_free(&each);
-  }
-
-  std::vector<int> integers;
-  std::vector<MPI_Aint> addresses;
-  std::vector<MPI_Datatype> datatypes;
-};
 
 bool has_no_gaps_around(MPI_Datatype type) {
   MPI_Aint lower = 0, extent = 0;
@@ -90,8 +48,32 @@ bool is_dense(MPI_Datatype type, const Envelope& envelope) {
 // The library's packing counts bytes in int before MPI 4.
 constexpr uint64_t kMostPackedBytes = 1 << 30;
 
+bool is_to_be_split(const TypedBuffer& buffer) {
+  return packed_bytes_of_one(buffer.type) > kPieceBytes && buffer.count != 0 && !is_plain(buffer.type);
+}
+
 // At least one.
 uint64_t elements_in(uint64_t bytes, uint64_t element_bytes) { return std::max<uint64_t>(1, bytes / element_bytes); }
+
+void unpack_part(message::ByteStream& packed, uint64_t bytes, const TypedBuffer& buffer) {
+  if (bytes == 0) return;
+  if (is_plain(buffer.type)) return packed.read(buffer.address, bytes);
+  const uint64_t size = packed_bytes_of_one(buffer.type);
+  const Scratch piece(size * elements_in(std::min(bytes, kPieceBytes), size));
+  TypedBuffer rest = buffer;
+  while (bytes >= size) {
+    const uint64_t count = elements_in(std::min(bytes, kPieceBytes), size);
+    packed.read(piece.data(), size * count);
+    unpack_elements(piece.data(), size * count, rest.address, static_cast<int>(count), rest.type);
+    rest = shifted(rest, static_cast<MPI_Aint>(count));
+    bytes -= size * count;
+  }
+  if (bytes == 0) return;
+  // The last element arrives in part: the other part stays what the user has there.
+  pack_elements(rest.address, 1, rest.type, piece.data(), size);
+  packed.read(piece.data(), bytes);
+  unpack_elements(piece.data(), size, rest.address, 1, rest.type);
+}
 
 }  // namespace
 
@@ -142,30 +124,54 @@ Scratch::~Scratch() {
     delete[] data_;
 }
 
-// Room for a large element is made here: the rank may have to wait for it, which it must not do while it reads.
-PackedStream::PackedStream(const TypedBuffer& buffer)
-    : rest_(buffer),
-      element_bytes_(packed_bytes_of_one(buffer.type)),
-      bytes_(buffer.count == 0 ? 0 : element_bytes_ * static_cast<uint64_t>(buffer.count)),
-      is_plain_(is_plain(buffer.type)) {
-  if (!is_plain_ && bytes_ != 0 && element_bytes_ > kPieceBytes) element_ = Scratch(element_bytes_);
+PackedStream::PackedStream(const TypedBuffer& buffer) : bytes_(packed_bytes(buffer)) {
+  if (is_to_be_split(buffer)) {
+    split_ = std::make_unique<SplitBuffer>(buffer);
+    make_room_for_elements();
+  } else {
+    begin_part(buffer);
+  }
+}
+
+// The rank may have to wait for room, which it must not do while it reads.
+void PackedStream::make_room_for_elements() {
+  uint64_t most = 0;
+  for (const TypedBuffer& part : split_->parts())
+    if (!is_plain(part.type)) most = std::max(most, packed_bytes_of_one(part.type));
+  element_ = Scratch(most);
+}
+
+void PackedStream::begin_part(const TypedBuffer& part) {
+  rest_ = part;
+  element_bytes_ = packed_bytes_of_one(part.type);
+  part_left_ = packed_bytes(part);
+  is_plain_ = is_plain(part.type);
 }
 
 void PackedStream::read(void* out, uint64_t bytes) {
   auto* to = static_cast<std::byte*>(out);
-  if (is_plain_) return read_plain(to, bytes);
   while (bytes != 0) {
-    const bool is_split = element_left_ != 0 || bytes < element_bytes_;
-    const uint64_t part = is_split ? read_split_element(to, bytes) : read_whole_elements(to, bytes);
+    if (part_left_ == 0) {
+      begin_part(split_->parts()[next_part_++]);
+      continue;
+    }
+    const uint64_t part = read_part(to, std::min(bytes, part_left_));
     to += part;
     bytes -= part;
+    part_left_ -= part;
   }
 }
 
-void PackedStream::read_plain(std::byte* out, uint64_t bytes) {
-  if (bytes == 0) return;
+uint64_t PackedStream::read_part(std::byte* out, uint64_t bytes) {
+  if (is_plain_) return read_plain(out, bytes);
+  const bool is_split = element_left_ != 0 || bytes < element_bytes_;
+  return is_split ? read_split_element(out, bytes) : read_whole_elements(out, bytes);
+}
+
+uint64_t PackedStream::read_plain(std::byte* out, uint64_t bytes) {
   memmove(out, rest_.address, bytes);  // copies between buffers of one rank may overlap
   rest_.address = static_cast<std::byte*>(rest_.address) + bytes;
+  return bytes;
 }
 
 uint64_t PackedStream::read_split_element(std::byte* out, uint64_t bytes) {
@@ -189,23 +195,16 @@ uint64_t PackedStream::read_whole_elements(std::byte* out, uint64_t bytes) {
 }
 
 void unpack(message::ByteStream& packed, uint64_t bytes, const TypedBuffer& buffer) {
-  if (bytes == 0) return;
-  if (is_plain(buffer.type)) return packed.read(buffer.address, bytes);
-  const uint64_t size = packed_bytes_of_one(buffer.type);
-  const Scratch piece(size * elements_in(std::min(bytes, kPieceBytes), size));
-  TypedBuffer rest = buffer;
-  while (bytes >= size) {
-    const uint64_t count = elements_in(std::min(bytes, kPieceBytes), size);
-    packed.read(piece.data(), size * count);
-    unpack_elements(piece.data(), size * count, rest.address, static_cast<int>(count), rest.type);
-    rest = shifted(rest, static_cast<MPI_Aint>(count));
-    bytes -= size * count;
+  if (is_to_be_split(buffer)) {
+    const SplitBuffer split(buffer);
+    for (const TypedBuffer& part : split.parts()) {
+      const uint64_t part_bytes = std::min(bytes, packed_bytes(part));
+      unpack_part(packed, part_bytes, part);
+      bytes -= part_bytes;
+    }
+  } else {
+    unpack_part(packed, bytes, buffer);
   }
-  if (bytes == 0) return;
-  // The last element arrives in part: the other part stays what the user has there.
-  pack_elements(rest.address, 1, rest.type, piece.data(), size);
-  packed.read(piece.data(), bytes);
-  unpack_elements(piece.data(), size, rest.address, 1, rest.type);
 }
 
 TypedTemporary::TypedTemporary(MPI_Count count, MPI_Datatype type) {

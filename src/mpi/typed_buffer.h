@@ -9,9 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "message/byte_stream.h"
+#include "mpi/split_buffer.h"
 
 namespace spillway::mpi {
 
@@ -71,14 +73,21 @@ class PackedStream final : public message::ByteStream {
   void read(void* out, uint64_t bytes) override;
 
  private:
-  void read_plain(std::byte* out, uint64_t bytes);
+  void begin_part(const TypedBuffer& part);
+  void make_room_for_elements();
+  uint64_t read_part(std::byte* out, uint64_t bytes);
+  uint64_t read_plain(std::byte* out, uint64_t bytes);
   uint64_t read_split_element(std::byte* out, uint64_t bytes);
   uint64_t read_whole_elements(std::byte* out, uint64_t bytes);
 
-  TypedBuffer rest_;
-  uint64_t element_bytes_;
   uint64_t bytes_;
-  bool is_plain_;
+  std::unique_ptr<SplitBuffer> split_;  // where elements are too large
+  size_t next_part_ = 0;
+  // The part that is being read; else the buffer.
+  TypedBuffer rest_;
+  uint64_t element_bytes_ = 0;
+  uint64_t part_left_ = 0;
+  bool is_plain_ = false;
   Scratch element_;  // one that did not fit where the last piece went
   uint64_t element_left_ = 0;
 };

@@ -113,6 +113,21 @@ class LongVectors {
     MPI_Type_free(&block);
   }
 
+  // Every second matrix, as one element: to the gaps between the right neighbour's own.
+  void pass_every_second_on() {
+    fill();
+    MPI_Datatype every_second;
+    MPI_Type_vector(count() / 2, 1, 2, type_, &every_second);
+    MPI_Type_commit(&every_second);
+    MPI_Sendrecv(matrices_.data(), 1, every_second, program_.right(), 1, matrices_.data() + 1, 1, every_second,
+                 program_.left(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    size_t wrong = 0;
+    for (size_t i = 0; i < matrices_.size() / 2 * 2; ++i)
+      wrong += !(matrices_[i] == matrix_of(i % 2 == 0 ? program_.rank() : program_.left(), i / 2 * 2));
+    program_.equal(wrong, 0u);
+    MPI_Type_free(&every_second);
+  }
+
   // A structure of all cells, in an order of its own.
   void pass_structures_on() {
     int lengths[] = {3, 1};
@@ -143,24 +158,67 @@ class LongVectors {
   MPI_Op op_ = MPI_OP_NULL;
 };
 
-// Every second number of an array, as one element that is longer than a piece; the second of two arrives in part.
+constexpr int kNumbers = 4 << 20;  // of the array in which the elements lie
+
+std::vector<MPI_Datatype> long_types() {
+  std::vector<MPI_Datatype> types(9);
+  MPI_Type_vector(400000, 1, 2, MPI_INT, &types[0]);
+  MPI_Type_vector(3, 300000, 400000, MPI_INT, &types[1]);
+  MPI_Type_create_hvector(400000, 2, 12, MPI_SHORT, &types[2]);
+  const int sizes[] = {30, 200, 300}, selected[] = {25, 101, 177}, starts[] = {3, 90, 120};
+  MPI_Type_create_subarray(3, sizes, selected, starts, MPI_ORDER_C, MPI_INT, &types[3]);
+  const int sizes_of_columns[] = {300, 200, 30}, selected_of_columns[] = {177, 101, 25},
+            starts_of_columns[] = {0, 9, 4};
+  MPI_Type_create_subarray(3, sizes_of_columns, selected_of_columns, starts_of_columns, MPI_ORDER_FORTRAN, MPI_INT,
+                           &types[4]);
+  const int lengths[] = {1, 2, 5};
+  const MPI_Aint places[] = {8000000, 0, 7000000};
+  const MPI_Datatype members[] = {types[0], types[1], MPI_DOUBLE_INT};
+  MPI_Type_create_struct(3, lengths, places, members, &types[5]);
+  MPI_Type_create_resized(types[0], -400, 3300000, &types[6]);
+  MPI_Type_contiguous(2, types[6], &types[7]);
+  std::vector<int> block_lengths(200000, 2), block_places(200000);
+  for (size_t i = 0; i < block_places.size(); ++i) block_places[i] = static_cast<int>(i * 7 % 200000 * 3);
+  MPI_Type_indexed(200000, block_lengths.data(), block_places.data(), MPI_INT, &types[8]);
+  for (MPI_Datatype& type : types) MPI_Type_commit(&type);
+  return types;
+}
+
+// Elements that are longer than a piece travel as the library packs them, also if the last one arrives in part.
 void long_elements(CheckedProgram& program) {
-  constexpr int kNumbers = 400000, kMissing = 1234;
+  for (MPI_Datatype type : long_types()) {
+    int bytes = 0;
+    MPI_Pack_size(1, type, MPI_COMM_WORLD, &bytes);
+    std::vector<int> array = patterned(0, 1, kNumbers), untouched(kNumbers, -1), wanted = untouched;
+    std::vector<char> packed(static_cast<size_t>(bytes)), got(packed.size());
+    int position = 0;
+    MPI_Pack(array.data(), 1, type, packed.data(), bytes, &position, MPI_COMM_WORLD);
+    MPI_Sendrecv(array.data(), 1, type, program.right(), 1, got.data(), bytes, MPI_PACKED, program.left(), 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    program.holds(got == packed);
+    position = 0;
+    MPI_Unpack(packed.data(), bytes, &position, wanted.data(), 1, type, MPI_COMM_WORLD);
+    array = untouched;
+    MPI_Sendrecv(packed.data(), bytes, MPI_PACKED, program.right(), 2, array.data(), 1, type, program.left(), 2,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    program.holds(array == wanted);
+    MPI_Type_free(&type);
+  }
+}
+
+// Every second number of an array, as one element; the second of two arrives in part.
+void half_an_element(CheckedProgram& program) {
+  constexpr int kLength = 400000, kMissing = 1234;
   MPI_Datatype every_second;
-  MPI_Type_vector(kNumbers, 1, 2, MPI_INT, &every_second);
+  MPI_Type_vector(kLength, 1, 2, MPI_INT, &every_second);
   MPI_Type_commit(&every_second);
-  const size_t extent = 2 * kNumbers - 1;
-  std::vector<int> out(2 * extent), in(2 * extent, -1), packed = patterned(program.rank(), 1, 2 * kNumbers);
-  for (size_t i = 0; i < packed.size(); ++i) out[i / kNumbers * extent + i % kNumbers * 2] = packed[i];
-  MPI_Sendrecv(out.data(), 2, every_second, program.right(), 1, packed.data(), 2 * kNumbers, MPI_INT, program.left(), 1,
-               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  program.holds(packed == patterned(program.left(), 1, 2 * kNumbers));
-  packed = patterned(program.rank(), 1, 2 * kNumbers);
-  MPI_Sendrecv(packed.data(), 2 * kNumbers - kMissing, MPI_INT, program.right(), 2, in.data(), 2, every_second,
-               program.left(), 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  std::vector<int> wanted(2 * extent, -1);
+  const size_t extent = 2 * kLength - 1;
+  const std::vector<int> packed = patterned(program.rank(), 1, 2 * kLength);
+  std::vector<int> in(2 * extent, -1), wanted(2 * extent, -1);
+  MPI_Sendrecv(packed.data(), 2 * kLength - kMissing, MPI_INT, program.right(), 1, in.data(), 2, every_second,
+               program.left(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   for (size_t i = 0; i < packed.size() - kMissing; ++i)
-    wanted[i / kNumbers * extent + i % kNumbers * 2] = pattern(program.left(), 1, i);
+    wanted[i / kLength * extent + i % kLength * 2] = pattern(program.left(), 1, i);
   program.holds(in == wanted);
   MPI_Type_free(&every_second);
 }
@@ -179,8 +237,10 @@ int main(int argc, char** argv) {
     vectors.reduce_and_scatter();
     vectors.pass_blocks_on();
     vectors.pass_structures_on();
+    vectors.pass_every_second_on();
     if (program.is_strict() && mebibytes > kSpareMebibytes) program.holds(peak_mebibytes() < before + kSpareMebibytes);
   }
   long_elements(program);
+  half_an_element(program);
   return program.finish();
 }
