@@ -14,8 +14,6 @@ from .spill_directory import SpillDirectory, choose_spill_directory
 _DEFAULT_MEMORY_PERCENT = 80  # the rest is for the page cache and for what others start meanwhile
 _LEAST_BUDGET = 16 << 20
 _MOST_RANKS = 65536
-# Smaller allocations stay with the C library: one mapping each would cost more than their unloading gains.
-_MINIMUM_MANAGED_BYTES = 1 << 20
 
 
 class RunOptions(NamedTuple):
@@ -64,7 +62,6 @@ class Plan(NamedTuple):
             ("memory", self.budget.value),
             ("spill-dir", self.spill.path),
             ("preload", self.preload),
-            ("minimum-managed", _MINIMUM_MANAGED_BYTES),
             ("cpus", self.cores.value),
             ("report-fd", report_descriptor),
         ):

@@ -37,7 +37,6 @@ node::Segment make_segment(const NodeOptions& options) {
   config.rank_count = options.rank_count;
   config.slot_count = options.slot_count;
   config.budget_bytes = options.budget_bytes;
-  config.minimum_managed_bytes = options.minimum_managed_bytes;
   config.cpu_count = options.cpu_count;
   return node::Segment::create(config);
 }

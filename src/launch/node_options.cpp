@@ -9,7 +9,7 @@
 namespace spillway::launch {
 namespace {
 
-enum Option { kRanks = 1, kSlots, kMemory, kSpillDir, kPreload, kMinimumManaged, kCpus, kReportFd, kDetectDeadlock };
+enum Option { kRanks = 1, kSlots, kMemory, kSpillDir, kPreload, kCpus, kReportFd, kDetectDeadlock };
 
 constexpr option kOptions[] = {
     {"ranks", required_argument, nullptr, kRanks},
@@ -17,7 +17,6 @@ constexpr option kOptions[] = {
     {"memory", required_argument, nullptr, kMemory},
     {"spill-dir", required_argument, nullptr, kSpillDir},
     {"preload", required_argument, nullptr, kPreload},
-    {"minimum-managed", required_argument, nullptr, kMinimumManaged},
     {"cpus", required_argument, nullptr, kCpus},
     {"report-fd", required_argument, nullptr, kReportFd},
     {"detect-deadlock", no_argument, nullptr, kDetectDeadlock},
@@ -44,8 +43,6 @@ bool take_option(int option, const char* value, NodeOptions& options) {
       return parse_number(value, options.slot_count);
     case kMemory:
       return parse_number(value, options.budget_bytes);
-    case kMinimumManaged:
-      return parse_number(value, options.minimum_managed_bytes);
     case kCpus:
       return parse_number(value, options.cpu_count);
     case kReportFd:

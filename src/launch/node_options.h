@@ -11,7 +11,6 @@ struct NodeOptions {
   uint32_t rank_count = 0;
   uint32_t slot_count = 0;
   uint64_t budget_bytes = 0;
-  uint64_t minimum_managed_bytes = 256 << 10;
   uint32_t cpu_count = 1;
   std::string spill_directory;
   std::string preload;  // absolute path of the preloaded library
