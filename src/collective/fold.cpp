@@ -38,8 +38,8 @@ Fold::Fold(Runtime& runtime, const Communicator& comm, const Receives& receives,
       receives_(receives),
       own_(own),
       op_(op),
-      temporaries_{{std::min(own.count, piece_length(own.type)), own.type},
-                   {std::min(own.count, piece_length(own.type)), own.type}},
+      longest_(std::min(own.count, piece_length(own.type))),
+      temporaries_{{longest_, own.type}, {longest_, own.type}},
       accumulated_{temporaries_[0].address(), 0, own.type},
       incoming_{temporaries_[1].address(), 0, own.type} {
   const uint64_t most = mpi::packed_bytes(own);

@@ -65,6 +65,7 @@ class Fold {
   std::vector<mpi::ArrivedStream> contributions_;
   TypedBuffer own_;  // from the current piece on
   MPI_Op op_;
+  MPI_Count longest_;  // of the pieces
   int error_ = MPI_SUCCESS;
   int next_rank_ = 0;
   mpi::TypedTemporary temporaries_[2];

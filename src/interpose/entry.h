@@ -42,13 +42,13 @@ using mpi::TypedBuffer;
 // The runtime, if this call is for it and not one that the MPI library makes for itself.
 inline Runtime* runtime_for_call() { return UnmanagedScope::is_inside() ? nullptr : mpi::active_runtime(); }
 
-// Runs a call of Spillway's own. All that it makes is gone when it returns: the program's error handler, which comes
-// next, may jump over the frames up to the program's.
-template <typename Ours>
-int unmanaged(Runtime& runtime, Ours ours) {
-  UnmanagedScope scope;
-  mpi::complete_orphans(runtime);
-  return ours();
+// Runs call(), and the program's error handler if it has failed. All that the call made is gone by then: the handler
+// may jump over the frames up to the program's.
+template <typename Call>
+int with_error_handler(Call call) {
+  const int code = call();
+  if (code != MPI_SUCCESS) mpi::call_error_handler();
+  return code;
 }
 
 // Runs ours(runtime) or library().
@@ -56,9 +56,11 @@ template <typename Ours, typename Library>
 int dispatch(Ours ours, Library library) {
   Runtime* runtime = runtime_for_call();
   if (runtime == nullptr) return library();
-  const int code = unmanaged(*runtime, [&] { return ours(*runtime); });
-  if (code != MPI_SUCCESS) mpi::call_error_handler();
-  return code;
+  return with_error_handler([&] {
+    UnmanagedScope scope;
+    mpi::complete_orphans(*runtime);
+    return ours(*runtime);
+  });
 }
 
 // Runs ours(runtime, communicator) or library(); `check(communicator)` gives the error class of a wrong argument.
@@ -66,17 +68,17 @@ template <typename Check, typename Ours, typename Library>
 int dispatch_on(MPI_Comm comm, Check check, Ours ours, Library library) {
   Runtime* runtime = runtime_for_call();
   if (runtime == nullptr) return library();
-  if (runtime->communicators.find(comm) == nullptr) {
-    DelegatedBlocking call("a call on a communicator of other processes");
-    return library();
-  }
-  const int code = unmanaged(*runtime, [&] {
+  return with_error_handler([&] {
     const CommunicatorRef known = runtime->communicators.find(comm);
-    const int error = check(*known);
-    return error != MPI_SUCCESS ? mpi::raise(comm, error) : ours(*runtime, known);
+    if (known == nullptr) {
+      DelegatedBlocking call("a call on a communicator of other processes");
+      return library();
+    }
+    UnmanagedScope scope;
+    mpi::complete_orphans(*runtime);
+    if (const int error = check(*known); error != MPI_SUCCESS) return mpi::raise(comm, error);
+    return ours(*runtime, known);
   });
-  if (code != MPI_SUCCESS) mpi::call_error_handler();
-  return code;
 }
 
 }  // namespace spillway::interpose

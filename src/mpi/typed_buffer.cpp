@@ -48,16 +48,11 @@ bool is_dense(MPI_Datatype type, const Envelope& envelope) {
 // The library's packing counts bytes in int before MPI 4.
 constexpr uint64_t kMostPackedBytes = 1 << 30;
 
-bool is_to_be_split(const TypedBuffer& buffer) {
-  return packed_bytes_of_one(buffer.type) > kPieceBytes && buffer.count != 0 && !is_plain(buffer.type);
-}
-
 // At least one.
 uint64_t elements_in(uint64_t bytes, uint64_t element_bytes) { return std::max<uint64_t>(1, bytes / element_bytes); }
 
-void unpack_part(message::ByteStream& packed, uint64_t bytes, const TypedBuffer& buffer) {
-  if (bytes == 0) return;
-  if (is_plain(buffer.type)) return packed.read(buffer.address, bytes);
+// REQUIRES: bytes > 0, and a datatype that is not plain.
+void unpack_elements_of(message::ByteStream& packed, uint64_t bytes, const TypedBuffer& buffer) {
   const uint64_t size = packed_bytes_of_one(buffer.type);
   const Scratch piece(size * elements_in(std::min(bytes, kPieceBytes), size));
   TypedBuffer rest = buffer;
@@ -106,6 +101,7 @@ bool is_plain(MPI_Datatype type) {
 }
 
 TypedBuffer shifted(const TypedBuffer& buffer, MPI_Aint elements) {
+  if (elements == 0) return buffer;
   return TypedBuffer{static_cast<std::byte*>(buffer.address) + extent_of(buffer.type) * elements, buffer.count,
                      buffer.type};
 }
@@ -124,13 +120,13 @@ Scratch::~Scratch() {
     delete[] data_;
 }
 
-PackedStream::PackedStream(const TypedBuffer& buffer) : bytes_(packed_bytes(buffer)) {
-  if (is_to_be_split(buffer)) {
-    split_ = std::make_unique<SplitBuffer>(buffer);
-    make_room_for_elements();
-  } else {
-    begin_part(buffer);
-  }
+PackedStream::PackedStream(const TypedBuffer& buffer) {
+  begin_part(buffer);
+  bytes_ = part_left_;
+  if (is_plain_ || element_bytes_ <= kPieceBytes || bytes_ == 0) return;
+  part_left_ = 0;
+  split_ = std::make_unique<SplitBuffer>(buffer);
+  make_room_for_elements();
 }
 
 // The rank may have to wait for room, which it must not do while it reads.
@@ -144,7 +140,7 @@ void PackedStream::make_room_for_elements() {
 void PackedStream::begin_part(const TypedBuffer& part) {
   rest_ = part;
   element_bytes_ = packed_bytes_of_one(part.type);
-  part_left_ = packed_bytes(part);
+  part_left_ = part.count == 0 ? 0 : element_bytes_ * static_cast<uint64_t>(part.count);
   is_plain_ = is_plain(part.type);
 }
 
@@ -195,15 +191,17 @@ uint64_t PackedStream::read_whole_elements(std::byte* out, uint64_t bytes) {
 }
 
 void unpack(message::ByteStream& packed, uint64_t bytes, const TypedBuffer& buffer) {
-  if (is_to_be_split(buffer)) {
-    const SplitBuffer split(buffer);
-    for (const TypedBuffer& part : split.parts()) {
-      const uint64_t part_bytes = std::min(bytes, packed_bytes(part));
-      unpack_part(packed, part_bytes, part);
-      bytes -= part_bytes;
-    }
-  } else {
-    unpack_part(packed, bytes, buffer);
+  if (bytes == 0) return;
+  if (is_plain(buffer.type)) return packed.read(buffer.address, bytes);
+  if (packed_bytes_of_one(buffer.type) <= kPieceBytes) return unpack_elements_of(packed, bytes, buffer);
+  const SplitBuffer split(buffer);
+  for (const TypedBuffer& part : split.parts()) {
+    const uint64_t part_bytes = std::min(bytes, packed_bytes(part));
+    if (is_plain(part.type))
+      packed.read(part.address, part_bytes);
+    else if (part_bytes != 0)
+      unpack_elements_of(packed, part_bytes, part);
+    bytes -= part_bytes;
   }
 }
 

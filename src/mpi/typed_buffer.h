@@ -80,7 +80,7 @@ class PackedStream final : public message::ByteStream {
   uint64_t read_split_element(std::byte* out, uint64_t bytes);
   uint64_t read_whole_elements(std::byte* out, uint64_t bytes);
 
-  uint64_t bytes_;
+  uint64_t bytes_ = 0;
   std::unique_ptr<SplitBuffer> split_;  // where elements are too large
   size_t next_part_ = 0;
   // The part that is being read; else the buffer.
