@@ -15,8 +15,7 @@ struct Envelope {
 #if MPI_VERSION >= 4
   MPI_Count integers = 0, addresses = 0, large_counts = 0, datatypes = 0;
 #else
-  static constexpr int large_counts = 0;
-  int integers = 0, addresses = 0, datatypes = 0;
+  int integers = 0, addresses = 0, large_counts = 0, datatypes = 0;
 #endif
   int combiner = MPI_COMBINER_NAMED;
 
