@@ -72,10 +72,17 @@ void handler_jumps(CheckedProgram& program) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// What a call returns after its error handler: libraries differ (MPICH 4.3 says success then), Spillway gives the
+// error.
+void returned(CheckedProgram& program, int code, int wanted,
+              std::source_location where = std::source_location::current()) {
+  if (program.is_strict()) program.error_class(code, wanted, where);
+}
+
 void handler_communicates(CheckedProgram& program) {
   const WithHandler with_handler(MPI_COMM_SELF, send_around);
   int data = 0;
-  program.error_class(MPI_Send(&data, 1, MPI_INT, 1, 0, MPI_COMM_SELF), MPI_ERR_RANK);
+  returned(program, MPI_Send(&data, 1, MPI_INT, 1, 0, MPI_COMM_SELF), MPI_ERR_RANK);
   program.equal(calls, 1);
 }
 
@@ -110,12 +117,12 @@ void operation_is_not_for_the_datatype(CheckedProgram& program) {
   const int count = 1;
   const std::vector<int> counts(static_cast<size_t>(program.size()), count);
   std::vector<double> all(counts.size());
-  program.error_class(MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD), MPI_ERR_OP);
-  program.error_class(MPI_Reduce(&in, &out, 1, MPI_DOUBLE, MPI_MINLOC, 0, MPI_COMM_WORLD), MPI_ERR_OP);
-  program.error_class(MPI_Scan(&in, &out, 1, MPI_DOUBLE, MPI_BXOR, MPI_COMM_WORLD), MPI_ERR_OP);
-  program.error_class(MPI_Exscan(&in, &out, 1, MPI_DOUBLE, MPI_BOR, MPI_COMM_WORLD), MPI_ERR_OP);
-  program.error_class(MPI_Reduce_scatter(all.data(), &out, counts.data(), MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD),
-                      MPI_ERR_OP);
+  returned(program, MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD), MPI_ERR_OP);
+  returned(program, MPI_Reduce(&in, &out, 1, MPI_DOUBLE, MPI_MINLOC, 0, MPI_COMM_WORLD), MPI_ERR_OP);
+  returned(program, MPI_Scan(&in, &out, 1, MPI_DOUBLE, MPI_BXOR, MPI_COMM_WORLD), MPI_ERR_OP);
+  returned(program, MPI_Exscan(&in, &out, 1, MPI_DOUBLE, MPI_BOR, MPI_COMM_WORLD), MPI_ERR_OP);
+  returned(program, MPI_Reduce_scatter(all.data(), &out, counts.data(), MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD),
+           MPI_ERR_OP);
   program.equal(calls, 5);
   MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   program.equal(out, program.size());
