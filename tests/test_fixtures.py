@@ -38,7 +38,7 @@ def test_mark_finds_a_descendant_that_left_its_session(run: Runner) -> None:
 
 FORGETFUL_TESTS = """
 def test_process(run, nothing_left_behind):
-    run("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 &")
+    run("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 & sleep 0.3")  # which has no environment while it is being started
 
 def test_file(spill_dir, nothing_left_behind):
     (spill_dir / "rank0.spill").write_bytes(b"left")
