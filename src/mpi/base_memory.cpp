@@ -12,7 +12,7 @@
 namespace spillway::mpi {
 namespace {
 
-constexpr uint64_t kGlanceIntervalNs = 250000000;
+constexpr uint64_t kGlanceIntervalNs = 10000000;
 constexpr uint64_t kLookIntervalNs = 1000000000;
 constexpr uint64_t kHeapChange = 256 << 10;
 constexpr uint64_t kUnusedHeap = 1 << 20;  // worth giving back

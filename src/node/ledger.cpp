@@ -13,6 +13,10 @@ constexpr uint64_t kMiB = 1 << 20;
 // A rank inside the MPI library is soon back, unless the library waits in there for this very rank.
 constexpr uint64_t kLibraryPatienceNs = 1000000000;
 
+// What is never unloaded grows while a rank runs, and is seen when it has grown. Ranks are admitted as if each had
+// grown by this much.
+constexpr uint64_t kGrowthPerRank = kMiB;
+
 bool is_blocked(RankState state) {
   return state == RankState::blocked_receive || state == RankState::blocked_collective;
 }
@@ -26,19 +30,21 @@ uint64_t Ledger::store_floor_bytes() const {
   return std::clamp(budget / 16, std::min<uint64_t>(2 * kMiB, budget / 8), 256 * kMiB);
 }
 
-// `--memory` is about the program's data: of the rest, 16 MiB per node and 3 MiB per rank are free: half and three
-// quarters of the slack that is promised over the budget; what is left is for what nobody counts.
-uint64_t Ledger::base_excess_bytes() const {
-  const uint64_t slack = (16 + 3ull * self_.rank_count()) * kMiB;
+// `--memory` is about the program's data: of the rest, 20 MiB per node and 3.5 MiB per rank are free. Over the budget
+// 32 MiB and 4 MiB per rank are promised; the difference is for what nobody counts.
+uint64_t Ledger::base_excess_bytes(uint64_t growth_bytes) const {
+  const uint64_t slack = 20 * kMiB + self_.rank_count() * (7 * kMiB / 2);
   const SegmentHeader& header = self_.header();
   const uint64_t cells = std::min<uint64_t>(header.used_cells, header.cell_count);  // once used, their memory stays
-  const uint64_t base = header.base_bytes + cells * kCellBytes;
+  const uint64_t base = header.base_bytes + cells * kCellBytes + growth_bytes;
   return base > slack ? base - slack : 0;
 }
 
+uint64_t Ledger::reserved_base_bytes() const { return base_excess_bytes(self_.rank_count() * kGrowthPerRank); }
+
 uint64_t Ledger::used_bytes() const {
   const SegmentHeader& header = self_.header();
-  return header.resident_bytes + std::max(header.store_bytes.load(), store_floor_bytes()) + base_excess_bytes();
+  return header.resident_bytes + std::max(header.store_bytes.load(), store_floor_bytes()) + reserved_base_bytes();
 }
 
 void Ledger::add_resident(uint64_t resident, uint64_t managed) {
@@ -46,7 +52,7 @@ void Ledger::add_resident(uint64_t resident, uint64_t managed) {
   self_.record().resident_bytes += resident;
   self_.record().managed_bytes += managed;
   header.resident_bytes += resident;
-  const uint64_t counted = header.resident_bytes + header.store_bytes + base_excess_bytes();
+  const uint64_t counted = header.resident_bytes + header.store_bytes + base_excess_bytes(0);
   if (counted > header.peak_bytes) header.peak_bytes = counted;
 }
 
@@ -225,12 +231,12 @@ Ledger::Hope Ledger::who_can_still_make_room() const {
 
 void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
   const uint64_t own = self_.record().managed_bytes + extra_bytes;
-  const uint64_t base = base_excess_bytes();
+  const uint64_t base = reserved_base_bytes();
   const uint64_t budget = self_.header().budget_bytes;
   if (own + store_floor_bytes() + base <= budget) return;
   // The store's floor grows with the budget, and small allocations grow with the program's work: what is named must
   // still be enough then.
-  const uint64_t growth = base != 0 ? self_.rank_count() * kMiB : 0;
+  const uint64_t growth = base != 0 ? self_.rank_count() * kGrowthPerRank : 0;
   const uint64_t enough = (own + base + growth) + (own + base + growth) / 14 + 3 * kMiB;
   const auto in_mib = [](uint64_t bytes) { return static_cast<unsigned long long>((bytes + kMiB - 1) / kMiB); };
   base::fatal(
@@ -269,8 +275,8 @@ bool Ledger::charge_store(uint64_t bytes) {
     // Beyond its floor the store takes only what nobody misses: the ranks that run must always find room.
     uint64_t largest = 0;
     for (uint32_t i = 0; i < self_.rank_count(); ++i) largest = std::max(largest, self_.peer(i).managed_bytes.load());
-    const uint64_t kept = largest * header.slot_count + base_excess_bytes();
-    const uint64_t resident_after = header.resident_bytes + base_excess_bytes() + after;
+    const uint64_t kept = largest * header.slot_count + reserved_base_bytes();
+    const uint64_t resident_after = header.resident_bytes + reserved_base_bytes() + after;
     if (resident_after > header.budget_bytes || after + kept > header.budget_bytes) return false;
   }
   header.store_bytes += bytes;

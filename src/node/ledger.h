@@ -3,8 +3,10 @@
 // What is counted, in bytes (see SegmentHeader):
 //   used = sum of resident_bytes over ranks                    storage-backed memory
 //        + max(store_bytes, store_floor)                       the message store's chunks
-//        + max(0, sum of base_bytes over ranks - base_slack)   programs, libraries, small allocations
-// and the invariant is used <= budget_bytes whenever a rank runs.
+//        + max(0, sum of base_bytes over ranks                 programs, libraries, small allocations,
+//                 + a reserve for their growth - base_slack)
+// and the invariant is used <= budget_bytes whenever a rank is let run. What of the reserve has not been needed does
+// not show in peak_bytes.
 //
 // A rank that goes on is charged for all of its memory at once, before it runs: pages come in by the kernel's fault
 // path, which nobody can stop half-way. When there is no room, the rank waits in state `loading` and asks ranks that
@@ -60,8 +62,9 @@ class Ledger {
   // Where room may still come from, for a rank that waits for it.
   enum class Hope { fulfilled, in_ranks, in_library, none };
 
-  uint64_t used_bytes() const;         // [lock]
-  uint64_t base_excess_bytes() const;  // [lock]
+  uint64_t used_bytes() const;                              // [lock]
+  uint64_t reserved_base_bytes() const;                     // [lock]
+  uint64_t base_excess_bytes(uint64_t growth_bytes) const;  // [lock]
   uint64_t store_floor_bytes() const;
   void add_resident(uint64_t resident, uint64_t managed);  // [lock]
   void take_resident(uint64_t bytes);                      // [lock]

@@ -12,7 +12,7 @@ from runner import Runner
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
 # The smallest graph whose quarter has room for what 16 ranks take before they have any data.
-SCALE = 22
+SCALE = 21
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_ranks_packages_and_agrees_out_of_core(
     assert "the same ranks" in lines["L1 difference"]
     data, budget, resident = (int(lines[name].split()[1]) for name in ("data", "budget", "resident"))
     assert data >= 4 * budget
-    assert 0 < resident <= budget + 16  # what 16 ranks' small allocations have grown by is seen when it has happened
+    assert 0 < resident <= budget
     assert "\033" not in shown  # nothing of a terminal when there is none
 
 
@@ -47,7 +47,7 @@ def test_goes_on_without_an_index_and_leaves_nothing_when_interrupted(
 ) -> None:
     empty = tmp_path / "empty"
     empty.write_text("")
-    demo = run.start([*demo_words, "--iterations", 20, "--index", empty])
+    demo = run.start([*demo_words, "--iterations", 40, "--index", empty])
     shown = ""
     for line in demo.stdout:
         shown += line

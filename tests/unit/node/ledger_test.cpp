@@ -16,8 +16,9 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kBudget = 32 * kMiB;
-constexpr uint64_t kStoreFloor = 2 * kMiB;            // a sixteenth of the budget
-constexpr uint64_t kAllowance = (16 + 3 * 4) * kMiB;  // of four ranks, for what is not the program's data
+constexpr uint64_t kStoreFloor = 2 * kMiB;         // a sixteenth of the budget
+constexpr uint64_t kAllowance = (20 + 14) * kMiB;  // of four ranks, for what is not the program's data
+constexpr uint64_t kGrowth = 4 * kMiB;             // of four ranks, kept in reserve
 
 // Rank 0 is the test's own thread; the others are threads that do what a sleeping rank does.
 class LedgerTest : public testing::Test {
@@ -248,6 +249,16 @@ TEST_F(LedgerTest, counts_processes_beyond_their_allowance) {
   rank.ledger.set_base(kAllowance - kMiB);
   EXPECT_EQ(segment_.header().base_bytes, kAllowance - kMiB);
   EXPECT_EQ(segment_.header().peak_bytes, 24 * kMiB);
+}
+
+TEST_F(LedgerTest, keeps_room_for_the_growth_of_what_is_never_unloaded) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.ledger.set_base(kAllowance);
+  rank.allocate(kBudget - kStoreFloor - kGrowth);
+  EXPECT_EXIT(rank.allocate(kMiB), testing::ExitedWithCode(1), "needs 27 MiB");
+  rank.ledger.set_base(kAllowance + kGrowth);
+  EXPECT_LE(segment_.header().peak_bytes, kBudget - kStoreFloor);
 }
 
 TEST_F(LedgerTest, counts_envelopes_that_wait_like_processes) {
