@@ -12,9 +12,10 @@ Usage: scripts/on_bare_machine.sh root|user [./dev command and its arguments]   
   user   it runs as an ordinary user without sudo, in a private environment
 
 Environment
-  SUITE    distribution to install (default: bookworm)
-  MIRROR   where from (default: debootstrap's own)
-  FOLDER   where to put the machine, 2 GB and more (default: a new folder in /var/tmp)
+  SUITE        distribution to install (default: bookworm); Ubuntu's (jammy, ...) need Ubuntu's archive keyring
+  COMPONENTS   of it, separated by commas (default: main; for Ubuntu main,universe, as Ubuntu's installers set it up)
+  MIRROR       where from (default: debootstrap's own)
+  FOLDER       where to put the machine, 2 GB and more (default: a new folder in /var/tmp)
 HELP
 }
 
@@ -44,7 +45,9 @@ trap remove_machine EXIT
 trap 'exit 143' TERM INT HUP
 
 echo "==> Installing a minimal ${SUITE:=bookworm} in $machine"
-debootstrap --variant=minbase --include=git,ca-certificates "$SUITE" "$machine" ${MIRROR:+"$MIRROR"} >"$machine.log" 2>&1 ||
+if grep -qs ubuntu "/usr/share/debootstrap/scripts/$SUITE"; then : "${COMPONENTS:=main,universe}"; fi
+debootstrap --variant=minbase --components="${COMPONENTS:-main}" --include=git,ca-certificates "$SUITE" "$machine" \
+  ${MIRROR:+"$MIRROR"} >"$machine.log" 2>&1 ||
   { tail "$machine.log" && exit 1; }
 rm -f "$machine.log"
 
