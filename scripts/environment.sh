@@ -11,7 +11,7 @@ environment=system
 
 # What the build, the tests and the demo need. Both MPI libraries: one preloaded library is built for each.
 system_packages=(
-  g++ cmake ninja-build python3
+  g++ gfortran cmake ninja-build python3
   libmpich-dev mpich libopenmpi-dev openmpi-bin
   libgtest-dev googletest python3-pytest python3-numpy
 )

@@ -150,16 +150,6 @@ def _write_summary(page: str, file: Optional[TextIO]) -> None:
     sys.stderr.write(page)
 
 
-def _warning_of_unused_mpi(plan: Plan) -> str:
-    warning = "no rank called MPI_Init, so Spillway had nothing to do: no memory was unloaded, no slot was waited for"
-    if plan.library.fortran_library:
-        warning += (
-            f". The program uses MPI's Fortran interface ({plan.library.fortran_library}): that of Open MPI, and the "
-            "module mpi_f08 of any MPI library, are not taken over in this version"
-        )
-    return warning
-
-
 def _run(options: RunOptions, library_directory: str) -> int:
     plan = make_plan(options, library_directory)
     if options.dry_run:
@@ -178,7 +168,10 @@ def _run(options: RunOptions, library_directory: str) -> int:
 
     report = parse_report(text)
     if report.figures["attached_ranks"] == 0 and not report.failure:
-        sys.stderr.write(f"spillway: warning: {_warning_of_unused_mpi(plan)}\n")
+        sys.stderr.write(
+            "spillway: warning: no rank called MPI_Init, so Spillway had nothing to do: no memory was unloaded, no slot "
+            "was waited for\n"
+        )
     if options.summary != "none":
         from .summary import render_json, render_text
 

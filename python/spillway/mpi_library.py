@@ -19,7 +19,6 @@ TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 _LOADED = re.compile(r"^\s*(\S+) => (\S.*?)(?: \(0x[0-9a-f]+\))?$", re.MULTILINE)
 _MISSING = re.compile(r"error while loading shared libraries: (\S+): cannot open")
 _MPI_NAME = re.compile(r"^lib(mpi|mpich|mpi_mt|mpi_cray|mpi_ibm|pmpi|open-rte)[.]so")
-_FORTRAN_NAME = re.compile(r"^lib(mpi_mpifh|mpi_usempi|mpifort|mpichfort|mpichf90)[\w-]*[.]so")
 # Names that only one family's library contains; Open MPI once used the file name libmpi.so.12 as well.
 _MARKS = {"openmpi": b"ompi_mpi_comm_world", "mpich": b"MPIR_"}
 
@@ -27,7 +26,6 @@ _MARKS = {"openmpi": b"ompi_mpi_comm_world", "mpich": b"MPIR_"}
 class MpiLibrary(NamedTuple):
     flavour: str
     path: str  # empty when the user said which
-    fortran_library: str = ""  # name of the one that the program is linked with as well
 
 
 class UnseenLibrary(LaunchError):
@@ -117,11 +115,10 @@ def _libraries_of(program: str, loader: str) -> Dict[str, str]:
 
 def _library_among(program: str, libraries: Dict[str, str]) -> MpiLibrary:
     candidates = {name: path for name, path in libraries.items() if _MPI_NAME.match(name)}
-    fortran_library = next(filter(_FORTRAN_NAME.match, libraries), "")
     for path in candidates.values():
         flavour = flavour_of_library(path)
         if flavour:
-            return MpiLibrary(flavour, path, fortran_library)
+            return MpiLibrary(flavour, path)
     raise UnseenLibrary(
         f"`{program}` is not an MPI program: no MPI library among those it is linked with",
         "compile it with mpicc or mpicxx; if it loads MPI later (as Python with mpi4py does), say which "

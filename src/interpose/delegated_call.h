@@ -3,8 +3,8 @@
 // MPI libraries wait by spinning. A rank that waits in the library with a slot in its hand would starve the rank that
 // it waits for, so every call that may wait for another rank passes through one of the three classes below: the
 // constructor gets the rank ready to wait (and may sleep), the destructor takes a slot again. Calls that wait for
-// nobody are not interposed at all. Which call is of which kind is said once, in functions/mpi_functions.csv, from
-// which functions/generate_entry_points.py writes the entry points; none of them is written by hand.
+// nobody are not interposed at all. Which call is of which kind is said once, in library/functions/mpi_functions.csv,
+// from which generate_entry_points.py beside it writes the entry points; none of them is written by hand.
 //
 //   DelegatedCollective   all ranks of a group take part. They gather asleep and enter the library at once.
 //   DelegatedBlocking     waits for some other rank, alone. No slot during the call.

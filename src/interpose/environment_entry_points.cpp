@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "interpose/entry.h"
-#include "interpose/loaded_library.h"
 #include "mpi/ending_communicator.h"
 
 using namespace spillway::interpose;
@@ -26,7 +25,6 @@ __attribute__((destructor)) void leave_job() {
 
 SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
   UnmanagedScope scope;
-  find_mpi_library();
   const int code = PMPI_Init(argc, argv);
   if (code == MPI_SUCCESS) mpi::start_runtime(arena());
   return code;
@@ -34,7 +32,6 @@ SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
 
 SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   UnmanagedScope scope;
-  find_mpi_library();
   const int code = PMPI_Init_thread(argc, argv, std::min(required, kMostThreadSupport), provided);
   if (code != MPI_SUCCESS) return code;
   mpi::start_runtime(arena());

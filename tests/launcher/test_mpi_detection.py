@@ -100,14 +100,11 @@ def test_static_program(compile_program, tmp_path):
 
 @pytest.fixture
 def mpich_program(compile_program, tmp_path):
-    """A program that is linked with something that looks like MPICH and its Fortran library."""
-    options = ["-shared", "-fPIC", "-Wl,--no-as-needed"]
+    """A program that is linked with something that looks like MPICH."""
+    options = ["-shared", "-fPIC"]
     source = 'extern "C" int MPIR_x; int MPIR_x = 0;'
     mpi = compile_program(tmp_path / "libmpi.so.12", *options, "-Wl,-soname,libmpi.so.12", source=source)
-    fortran = compile_program(
-        tmp_path / "libmpifort.so.12", *options, "-Wl,-soname,libmpifort.so.12", source="int fortran;"
-    )
-    return compile_program(tmp_path / "program", "-Wl,--no-as-needed", str(mpi), str(fortran), f"-Wl,-rpath,{tmp_path}")
+    return compile_program(tmp_path / "program", "-Wl,--no-as-needed", str(mpi), f"-Wl,-rpath,{tmp_path}")
 
 
 def test_named_library_must_be_the_one_that_is_seen(mpich_program):
@@ -126,12 +123,6 @@ def test_named_library_is_believed_where_none_is_seen(compile_program, tmp_path)
 def test_static_program_is_refused_whatever_library_is_named(compile_program, tmp_path):
     with pytest.raises(LaunchError, match="statically linked"):
         mpi_library_of(str(compile_program(tmp_path / "program", "-static")), "mpich")
-
-
-def test_fortran_library_is_seen(mpich_program, build_dir, flavour):
-    assert detect_mpi_library(str(mpich_program)).fortran_library == "libmpifort.so.12"
-    program = build_dir / "lib" / "spillway" / "tests" / f"failing_rank-{flavour}"
-    assert detect_mpi_library(str(program)).fortran_library == ""
 
 
 def test_detection_does_not_execute_the_program(compile_program, tmp_path):

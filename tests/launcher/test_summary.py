@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from spillway.command_line import _warning_of_unused_mpi
 from spillway.machine import Figure
 from spillway.mpi_launcher import Launcher
 from spillway.mpi_library import MpiLibrary
@@ -146,12 +145,6 @@ def test_failed_job_has_a_summary_too(run, spillway, spill_dir, build_dir, flavo
 def test_job_without_mpi_is_warned_of(run, spillway, spill_dir, flavour, summary):
     options = ["-n", 2, "--memory", "1G", "--spill-dir", spill_dir, "--mpi", flavour, "--summary", summary]
     assert "warning: no rank called MPI_Init" in run(spillway, "run", *options, "true").stderr
-
-
-def test_warning_of_a_fortran_program_names_the_library(plan):
-    library = plan.library._replace(fortran_library="libmpi_mpifh.so.40")
-    assert "libmpi_mpifh.so.40" in _warning_of_unused_mpi(plan._replace(library=library))
-    assert "Fortran" not in _warning_of_unused_mpi(plan)
 
 
 def test_summary_file_is_tried_before_the_start(run, spillway, spill_dir, build_dir, flavour, tmp_path):

@@ -5,7 +5,7 @@ from typing import Dict, Tuple
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCES = os.path.join(REPOSITORY, "src")
-FUNCTIONS = os.path.join(SOURCES, "interpose", "functions")
+FUNCTIONS = os.path.join(SOURCES, "library", "functions")
 BUILD = os.path.abspath(os.environ.get("SPILLWAY_BUILD", os.path.join(REPOSITORY, "build")))
 COMPILER = os.environ.get("CXX", "c++")
 

@@ -59,8 +59,8 @@ def generated(mpi_library: str, tmp_path_factory: pytest.TempPathFactory) -> Pat
         HEADERS[mpi_library],
         "--entry-points",
         str(folder / "entry_points.cpp"),
-        "--table",
-        str(folder / "function_table.inc"),
+        "--profiling-names",
+        str(folder / "profiling_names"),
     )
     assert done.returncode == 0 and done.stdout == "", done.stdout
     return folder
@@ -152,12 +152,12 @@ def test_entry_points_wrap_the_library_call_in_order(
     assert done.stdout == EXPECTED + (EXPECTED_OF_MPI_4 if has_persistent_collectives else "")
 
 
-def test_lists_name_and_kind_of_every_function(generated: Path, declared: Dict[str, mpi_header.Prototype]) -> None:
-    listed = re.findall(
-        r"^SPILLWAY_MPI_FUNCTION\((\w+), (\w+)\)$", (generated / "function_table.inc").read_text(), re.MULTILINE
-    )
-    assert dict(listed) == {name: TABLE[name].kind for name in declared}
-    assert len(listed) == len(declared)
+def test_calls_every_function_of_the_library_by_address(
+    mpi_library: str, declared: Dict[str, mpi_header.Prototype]
+) -> None:
+    names = mpi_header.profiling_names(HEADERS[mpi_library], COMPILER)
+    assert {name[1:] for name in names} == set(declared)
+    assert len(set(names)) == len(names)
 
 
 def test_a_prototype_of_ours_that_is_not_the_header_s_does_not_compile(mpi_library: str, tmp_path: Path) -> None:
@@ -170,12 +170,32 @@ def test_a_prototype_of_ours_that_is_not_the_header_s_does_not_compile(mpi_libra
     assert "MPI_Send of this mpi.h is not the table's" in done.stdout
 
 
+def symbols_of(library: str, *options: str) -> Dict[str, str]:
+    """Dynamic symbols and their addresses (none for those that the library looks for elsewhere)."""
+    done = run("nm", "-D", *options, library)
+    assert done.returncode == 0, done.stdout
+    lines = (line.split() for line in done.stdout.splitlines())
+    return {words[-1]: words[0] if len(words) == 3 else "" for words in lines}
+
+
 def test_library_exports_what_is_ours_or_delegated_and_nothing_local(
     mpi_library: str, declared: Dict[str, mpi_header.Prototype]
 ) -> None:
     library = library_of(mpi_library)
     assert os.path.exists(library), f"{library} is not built"
+    addresses = symbols_of(library, "--defined-only")
     symbols = exported(Path(library), "-D")
     wanted = {name for name in declared if TABLE[name].kind != "local"}
     assert sorted(wanted - symbols) == [], "not exported"
     assert sorted(symbols - wanted) == [], "exported, though the table has them as local, or mpi.h not at all"
+    # Fortran bindings and profiling tools call these.
+    profiling = {name for name in addresses if name.startswith("PMPI_")}
+    assert profiling == {f"P{name}" for name in wanted}
+    assert [name for name in wanted if addresses[name] != addresses[f"P{name}"]] == []
+
+
+def test_library_leaves_no_symbol_of_mpi_to_the_loader(mpi_library: str) -> None:
+    """The process may have no MPI library (a shell), or load it later and for one of its parts alone (Python)."""
+    wanted = symbols_of(library_of(mpi_library), "--undefined-only")
+    assert "malloc" not in wanted and "dlsym" in {name.partition("@")[0] for name in wanted}
+    assert [name for name in wanted if re.match(r"P?MPI|MPIR|ompi|mpi_", name)] == []

@@ -11,6 +11,7 @@ from typing import Dict, List
 _FUNCTION = re.compile(
     r"^(?P<returns>[\w\s*]+?)\s*\b" r"(?P<name>MPI_(?:T_[a-z]|[A-Z][a-z0-9])\w*)\s*\((?P<parameters>.*)\)$"
 )
+_PROFILING_NAME = re.compile(r"\bP(?=(MPI_(?:T_[a-z]|[A-Z][a-z0-9])\w*)\s*\()\w+")
 _NOISE = re.compile(r'\b(?:extern|__extension__|noexcept|inline)\b|"C"')
 _NAMED_POINTER_TO_ARRAY = re.compile(r"\(\s*\*\s*\w*\s*\)")
 
@@ -126,3 +127,10 @@ def prototypes(preprocessed: str) -> Dict[str, Prototype]:
 
 def functions_of(header: str, compiler: str = "c++") -> Dict[str, Prototype]:
     return prototypes(preprocess(header, compiler))
+
+
+def profiling_names(header: str, compiler: str = "c++") -> List[str]:
+    """PMPI_X for each function that the header declares in both forms, in its order."""
+    preprocessed = preprocess(header, compiler)
+    declared = prototypes(preprocessed)
+    return list(dict.fromkeys(match[0] for match in _PROFILING_NAME.finditer(preprocessed) if match[1] in declared))

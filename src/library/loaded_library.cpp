@@ -1,0 +1,80 @@
+#include "library/loaded_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <mpi.h>
+
+#include "base/error.h"
+
+namespace spillway::library {
+
+std::atomic<bool> library_found = false;
+
+void find_functions(void* library);  // generated
+
+namespace {
+
+constexpr const char* kSymbol = "PMPI_Init";
+
+bool is_ours(const void* address) {
+  Dl_info here{}, there{};
+  return dladdr(reinterpret_cast<const void*>(&find_mpi_library), &here) != 0 && dladdr(address, &there) != 0 &&
+         here.dli_fbase == there.dli_fbase;
+}
+
+// The file that has the MPI library's functions, if `object` or one of the libraries it was linked with is that.
+const char* file_of_mpi_library(const char* object) {
+  void* handle = dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  void* function = dlsym(handle, kSymbol);
+  dlclose(handle);
+  Dl_info where{};
+  return function != nullptr && !is_ours(function) && dladdr(function, &where) != 0 ? where.dli_fname : nullptr;
+}
+
+// The handle is never given up: the library stays loaded for as long as its functions may be called.
+int open_mpi_library(dl_phdr_info* object, size_t, void* library) {
+  const char* file = object->dlpi_name[0] == '\0' ? nullptr : file_of_mpi_library(object->dlpi_name);
+  if (file == nullptr) return 0;
+  *static_cast<void**>(library) = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
+  return *static_cast<void**>(library) != nullptr;
+}
+
+#ifdef OPEN_MPI
+// The linker may have moved data of the library into the program (copy relocation): the library uses it there too.
+void* find_data(void* library, const char* name) {
+  void* moved = dlsym(RTLD_DEFAULT, name);
+  return moved != nullptr ? moved : dlsym(library, name);
+}
+
+void find_handles(void* library) {
+#define SPILLWAY_FIND(handle) \
+  open_mpi::found_##handle = static_cast<decltype(open_mpi::found_##handle)>(find_data(library, #handle));
+  SPILLWAY_OPEN_MPI_HANDLES(SPILLWAY_FIND)
+#undef SPILLWAY_FIND
+}
+#else
+void find_handles(void*) {}  // they are numbers
+#endif
+
+}  // namespace
+
+void find_mpi_library() {
+  void* library = nullptr;
+  dl_iterate_phdr(open_mpi_library, &library);
+  if (library == nullptr)
+    base::fatal(
+        "cannot find the MPI library that this MPI call belongs to: link the program with it, or preload it too");
+  find_functions(library);
+  find_handles(library);
+  library_found.store(true, std::memory_order_release);
+}
+
+void report_missing(const char* function) {
+  base::fatal(
+      "the MPI library has no %s, which the one that Spillway was built for has\n"
+      "  Remedy: build Spillway with this MPI library's mpicc (-DSPILLWAY_MPICC_mpich=... or _openmpi=...)",
+      function);
+}
+
+}  // namespace spillway::library
