@@ -14,14 +14,18 @@ _NAMES = {
 # What the launchers of each family say of themselves with --version.
 _SIGNS = {"mpich": ("HYDRA", "MPICH", "Intel(R) MPI", "MVAPICH"), "openmpi": ("OpenRTE", "Open MPI", "PRRTE")}
 # Few of the program's messages go through the MPI library, yet MPICH's shared-memory transports fill receive buffers of
-# 4 to 5 MiB in every rank at its start, which the budget has to pay for. With these it is less than 1 MiB.
-_SMALL_BUFFERS = {
+# 4 to 5 MiB in every rank at its start, which the budget has to pay for. With these it is less than 1 MiB. The last two
+# keep drivers of network adapters, which Ubuntu's MPICH loads, from catching the signals of a crash: they would turn it
+# into exit status 1, or hang in it.
+_SETTINGS = {
     "mpich": {
         "UCX_POSIX_FIFO_SIZE": "32",
         "UCX_POSIX_RX_BUFS_GROW": "32",
         "UCX_SYSV_FIFO_SIZE": "32",
         "UCX_SYSV_RX_BUFS_GROW": "32",
         "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS": "8",
+        "HFI_NO_BACKTRACE": "1",
+        "IPATH_NO_BACKTRACE": "1",
     },
     "openmpi": {},
 }
@@ -84,4 +88,4 @@ def launcher_command(library: MpiLibrary, launcher: Launcher, ranks: int) -> Lis
 
 def library_settings(library: MpiLibrary) -> Dict[str, str]:
     """What the environment tells the MPI library, except where the user has told it something else."""
-    return {name: value for name, value in _SMALL_BUFFERS[library.flavour].items() if name not in os.environ}
+    return {name: value for name, value in _SETTINGS[library.flavour].items() if name not in os.environ}

@@ -14,6 +14,7 @@ constexpr int kNoRoot = 0;
 
 // Of those that Spillway knows.
 bool is_intracommunicator(Runtime& runtime, MPI_Comm comm) {
+  const mpi::CallLock lock;
   const CommunicatorRef known = runtime.communicators.find(comm);
   return known != nullptr && !known->is_inter;
 }

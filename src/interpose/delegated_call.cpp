@@ -67,16 +67,30 @@ void gather_asleep(Runtime& runtime, uint64_t context, const std::vector<uint32_
 
 }  // namespace
 
-LibraryCall::LibraryCall() : runtime_(UnmanagedScope::is_inside() ? nullptr : mpi::active_runtime()) {}
+LibraryCall::LibraryCall()
+    : runtime_(UnmanagedScope::is_inside() ? nullptr : mpi::active_runtime()), lock_(runtime_ != nullptr) {}
 
 void LibraryCall::leave_slot(node::RankState state) {
   runtime_->prepare_to_sleep();
-  runtime_->scheduler.release_slot(state);
-  left_slot_ = true;
+  runtime_->scheduler.leave(state);
+  is_away_ = true;
+}
+
+void LibraryCall::enter_library() {
+  runtime_->scheduler.enter_library();
+  lock_.release();
+}
+
+void LibraryCall::created(int code, MPI_Comm* newcomm) {
+  if (runtime_ == nullptr || code != MPI_SUCCESS) return;
+  const mpi::CallLock lock;
+  runtime_->communicators.enter(*newcomm);
 }
 
 LibraryCall::~LibraryCall() {
-  if (left_slot_) runtime_->scheduler.acquire_slot();
+  if (!is_away_) return;
+  const mpi::CallLock lock;
+  runtime_->scheduler.come_back();
 }
 
 DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {
@@ -85,7 +99,7 @@ DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {
   const mpi::CommunicatorRef comm = runtime->communicators.find(over);
   call_.leave_slot(node::RankState::blocked_collective);
   if (comm != nullptr) gather_asleep(*runtime, comm->context(mpi::Traffic::gathering), comm->local_group, function);
-  runtime->scheduler.enter_library();
+  call_.enter_library();
 }
 
 DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
@@ -95,18 +109,18 @@ DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
   std::vector<uint32_t> members;
   if (over.group != MPI_GROUP_NULL && mpi::world_ranks_of(over.group, members))
     gather_asleep(*runtime, kGroupContext, members, function);
-  runtime->scheduler.enter_library();
+  call_.enter_library();
 }
 
 DelegatedCollective::DelegatedCollective(const char*) {
-  if (call_.runtime() != nullptr) call_.leave_slot(node::RankState::delegated);
+  if (call_.runtime() == nullptr) return;
+  call_.leave_slot(node::RankState::delegated);
+  call_.enter_library();
 }
 
 DelegatedCollective::~DelegatedCollective() = default;
 
-void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm) {
-  if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->communicators.enter(*newcomm);
-}
+void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm) { call_.created(code, newcomm); }
 
 void DelegatedCollective::opened(int code) {
   if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->pin();
@@ -117,14 +131,14 @@ void DelegatedCollective::closed(int code) {
 }
 
 DelegatedBlocking::DelegatedBlocking(const char*) {
-  if (call_.runtime() != nullptr) call_.leave_slot(node::RankState::delegated);
+  if (call_.runtime() == nullptr) return;
+  call_.leave_slot(node::RankState::delegated);
+  call_.enter_library();
 }
 
 DelegatedBlocking::~DelegatedBlocking() = default;
 
-void DelegatedBlocking::created(int code, MPI_Comm* newcomm, MPI_Comm) {
-  if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->communicators.enter(*newcomm);
-}
+void DelegatedBlocking::created(int code, MPI_Comm* newcomm, MPI_Comm) { call_.created(code, newcomm); }
 
 DelegatedRequest::DelegatedRequest(const char*)
     : runtime_(UnmanagedScope::is_inside() ? nullptr : mpi::active_runtime()) {}
@@ -133,6 +147,7 @@ DelegatedRequest::~DelegatedRequest() = default;
 
 void DelegatedRequest::started(int code, MPI_Request* request) {
   if (runtime_ == nullptr || code != MPI_SUCCESS || *request == MPI_REQUEST_NULL) return;
+  const mpi::CallLock lock;
   mpi::LibraryRequest& known = runtime_->requests.library()[mpi::handle_value(*request)];
   known.is_persistent = false;
   ++known.active_count;
@@ -142,12 +157,14 @@ void DelegatedRequest::started(int code, MPI_Request* request) {
 
 void DelegatedRequest::prepared(int code, MPI_Request* request) {
   if (runtime_ == nullptr || code != MPI_SUCCESS || *request == MPI_REQUEST_NULL) return;
+  const mpi::CallLock lock;
   runtime_->requests.library()[mpi::handle_value(*request)].is_persistent = true;
 }
 
 void DelegatedRequest::created(int code, MPI_Comm* newcomm, MPI_Comm over) {
-  if (runtime_ != nullptr && code == MPI_SUCCESS)
-    promised_ = mpi::promise_communicator(*runtime_, newcomm, runtime_->communicators.find(over));
+  if (runtime_ == nullptr || code != MPI_SUCCESS) return;
+  const mpi::CallLock lock;
+  promised_ = mpi::promise_communicator(*runtime_, newcomm, runtime_->communicators.find(over));
 }
 
 }  // namespace spillway::interpose

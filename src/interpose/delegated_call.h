@@ -20,6 +20,7 @@
 #include <mpi.h>
 
 #include "interpose/managed_memory.h"
+#include "mpi/call_lock.h"
 #include "mpi/promised_communicator.h"
 #include "node/segment_layout.h"
 
@@ -40,13 +41,21 @@ class LibraryCall {
   // nullptr when the call is not Spillway's concern: no job, or a call that the library makes for itself.
   mpi::Runtime* runtime() { return runtime_; }
 
-  // Gives the slot up, once; the destructor takes one again.
+  // Gives the slot up; the destructor takes one again.
   void leave_slot(node::RankState state);
+
+  // The rank's own part is done, the library's begins: nobody may ask the rank for room, and its other threads may call
+  // MPI.
+  void enter_library();
+
+  // The call returned `code`; on success *newcomm is a communicator, or MPI_COMM_NULL.
+  void created(int code, MPI_Comm* newcomm);
 
  private:
   mpi::Runtime* runtime_;
+  mpi::CallLock lock_;
   UnmanagedScope unmanaged_;
-  bool left_slot_ = false;
+  bool is_away_ = false;
 };
 
 // In MPICH every handle is an int: this type keeps a group apart from a communicator.

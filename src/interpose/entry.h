@@ -10,6 +10,7 @@
 #include "interpose/delegated_call.h"
 #include "interpose/managed_memory.h"
 #include "mpi/arguments.h"
+#include "mpi/call_lock.h"
 #include "mpi/point_to_point.h"
 #include "mpi/runtime.h"
 
@@ -57,6 +58,7 @@ int dispatch(Ours ours, Library library) {
   Runtime* runtime = runtime_for_call();
   if (runtime == nullptr) return library();
   return with_error_handler([&] {
+    const mpi::CallLock lock;
     UnmanagedScope scope;
     mpi::complete_orphans(*runtime);
     return ours(*runtime);
@@ -69,8 +71,10 @@ int dispatch_on(MPI_Comm comm, Check check, Ours ours, Library library) {
   Runtime* runtime = runtime_for_call();
   if (runtime == nullptr) return library();
   return with_error_handler([&] {
+    mpi::CallLock lock;
     const CommunicatorRef known = runtime->communicators.find(comm);
     if (known == nullptr) {
+      lock.release();
       DelegatedBlocking call("a call on a communicator of other processes");
       return library();
     }

@@ -1,7 +1,6 @@
 // Entry points that begin and end a rank's part in the job, and those that end a communicator.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "interpose/entry.h"
@@ -11,9 +10,6 @@ using namespace spillway::interpose;
 namespace mpi = spillway::mpi;
 
 namespace {
-
-// Other threads of a rank may compute at any time, but MPI calls come one at a time.
-constexpr int kMostThreadSupport = MPI_THREAD_SERIALIZED;
 
 // A rank that has called MPI_Finalize goes on computing in its slot; when the process ends, the slot is free.
 __attribute__((destructor)) void leave_job() {
@@ -32,10 +28,8 @@ SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
 
 SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   UnmanagedScope scope;
-  const int code = PMPI_Init_thread(argc, argv, std::min(required, kMostThreadSupport), provided);
-  if (code != MPI_SUCCESS) return code;
-  mpi::start_runtime(arena());
-  if (mpi::runtime() != nullptr) *provided = std::min(*provided, kMostThreadSupport);
+  const int code = PMPI_Init_thread(argc, argv, required, provided);
+  if (code == MPI_SUCCESS) mpi::start_runtime(arena());
   return code;
 }
 

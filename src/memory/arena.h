@@ -86,9 +86,11 @@ class Arena {
 
   uint64_t managed_bytes() const { return managed_bytes_; }
 
-  // For fork: a child must not inherit the lock in the middle of an operation.
+  // For fork: a child must not inherit the lock in the middle of an operation. The thread that forks may allocate and
+  // free in between: others have handlers of fork too.
   void lock_for_fork() { pthread_mutex_lock(&mutex_); }
-  void unlock_after_fork() { pthread_mutex_unlock(&mutex_); }
+  void unlock_after_fork_in_parent() { pthread_mutex_unlock(&mutex_); }
+  void unlock_after_fork_in_child() { mutex_ = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; }  // its owner was the parent
 
  private:
   struct Region {
@@ -119,7 +121,7 @@ class Arena {
   void mark_written(uint64_t begin, uint64_t bytes);
   bool was_written(uint64_t begin, uint64_t bytes) const;
 
-  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_t mutex_ = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
   uint64_t address_bytes_;
   uint64_t begin_ = 0;               // constant from when bytes_ is set
   std::atomic<uint64_t> bytes_ = 0;  // of the reserved addresses; 0: none yet

@@ -37,7 +37,7 @@ struct RaisedError {
   CommunicatorRef communicator;  // keeps the handle valid
 };
 
-RaisedError raised;
+thread_local RaisedError raised;
 
 // While it exists, the library only returns the errors of calls that have no communicator.
 class ErrorsReturn {

@@ -53,12 +53,16 @@ const message::Envelope* find_message(Runtime& runtime, const Communicator& comm
                                 tag == MPI_ANY_TAG ? message::kAnyTag : tag);
 }
 
-void wait_for_message(Runtime& runtime, const CommunicatorRef& comm, int source, int tag) {
+// Another thread may take the message that has come, while this one waits for the slot: then it waits for the next.
+const message::Envelope& wait_for_message(Runtime& runtime, const CommunicatorRef& comm, int source, int tag) {
   Request wanted;
   prepare_receive(wanted, comm, TypedBuffer{}, source, tag);
-  runtime.block_until(
-      node::RankState::blocked_receive, [&] { return find_message(runtime, *comm, source, tag) != nullptr; },
-      [] { return uint64_t{1}; }, [&](char* text, size_t size) { describe(wanted, text, size); });
+  for (;;) {
+    runtime.block_until(
+        node::RankState::blocked_receive, [&] { return find_message(runtime, *comm, source, tag) != nullptr; },
+        [] { return uint64_t{1}; }, [&](char* text, size_t size) { describe(wanted, text, size); });
+    if (const message::Envelope* found = find_message(runtime, *comm, source, tag); found != nullptr) return *found;
+  }
 }
 
 void take_out(Runtime& runtime, const CommunicatorRef& comm, int source, int tag, MPI_Message* message,
@@ -78,8 +82,7 @@ int probe(Runtime& runtime, const CommunicatorRef& comm, int source, int tag, MP
     set_status(status, null_process_outcome());
     return MPI_SUCCESS;
   }
-  wait_for_message(runtime, comm, source, tag);
-  set_status(status, outcome_of(*find_message(runtime, *comm, source, tag)));
+  set_status(status, outcome_of(wait_for_message(runtime, comm, source, tag)));
   return MPI_SUCCESS;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "mpi/call_lock.h"
 #include "mpi/transfer.h"
 #include "node/attach_protocol.h"
 
@@ -17,8 +17,6 @@ namespace spillway::mpi {
 namespace {
 
 Runtime* the_runtime = nullptr;
-pthread_t mpi_thread;
-int thread_level = MPI_THREAD_SINGLE;  // as granted; the library must not be asked any more after MPI_Finalize
 
 // ---- what the layers below call back ----
 
@@ -58,28 +56,21 @@ bool fatal_hook(const char* message) { return the_runtime != nullptr && the_runt
 memory::Arena* arena_across_fork = nullptr;  // stays when the runtime is forgotten: a child may fork again
 
 void before_fork() { arena_across_fork->lock_for_fork(); }
-void after_fork_in_parent() { arena_across_fork->unlock_after_fork(); }
+void after_fork_in_parent() { arena_across_fork->unlock_after_fork_in_parent(); }
 void after_fork_in_child() {
-  arena_across_fork->unlock_after_fork();
+  arena_across_fork->unlock_after_fork_in_child();
   arena_across_fork->detach();
   the_runtime = nullptr;
-}
-
-// Where several threads may use MPI, the one that allocates cannot know whether another one is about to give the slot
-// up.
-bool one_thread_uses_mpi() {
-  struct stat tasks {};  // a folder has two links more than subfolders, here one per thread
-  return thread_level < MPI_THREAD_SERIALIZED || (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3);
 }
 
 // Only the thread that uses MPI can sleep on the rank's behalf, and only while the rank holds its slot; others are
 // charged without waiting.
 void make_room_hook(uint64_t bytes) {
   if (the_runtime == nullptr) return;
-  const bool may_sleep = pthread_equal(pthread_self(), mpi_thread) &&
-                         the_runtime->self.state() == node::RankState::running && one_thread_uses_mpi();
-  if (may_sleep)
-    the_runtime->ledger.make_resident(bytes);
+  if (!CallLock::is_first_thread()) return the_runtime->ledger.charge(bytes);
+  const CallLock lock;
+  if (the_runtime->scheduler.has_slot() && !CallLock::several_threads_call())
+    the_runtime->scheduler.make_resident(bytes);
   else
     the_runtime->ledger.charge(bytes);
 }
@@ -138,6 +129,9 @@ void Runtime::accept(const message::Cell& cell) {
 void Runtime::take_news() {
   const uint64_t taken = mailbox.take_all([this](const message::Cell& cell) { accept(cell); });
   if (taken != 0) scheduler.count_taken(taken);
+  // What this thread has taken may be what another one sleeps for.
+  if (taken != 0 && scheduler.sleeping_threads() != 0 && CallLock::several_threads_call())
+    node::LocalRank::ring(self.record());
   if (!is_acknowledging_) send_acknowledgements();
 }
 
@@ -192,16 +186,19 @@ void start_runtime(memory::Arena& arena) {
   const char* spill_directory = getenv(node::kSpillDirVariable);
   if (spill_directory == nullptr) spill_directory = ".";
   the_runtime = new Runtime(std::move(*attachment), rank, strdup(spill_directory), arena);
-  mpi_thread = pthread_self();
+  int thread_level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&thread_level);
+  CallLock::start(thread_level);
   base::set_fatal_sink(fatal_hook);
   the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, drop_spare_hook,
-                                              trim_store_hook, spill_store_hook, progress_library_hook});
+                                              trim_store_hook, spill_store_hook, CallLock::before_sleep,
+                                              CallLock::after_sleep, progress_library_hook});
   const uint64_t already_allocated =
       arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook}, spill_directory);
   the_runtime->ledger.adopt(already_allocated);
   arena_across_fork = &arena;
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  const CallLock lock;
   the_runtime->scheduler.acquire_slot();
 }
 

@@ -1,6 +1,6 @@
 // Everything that one rank has of Spillway while it takes part in a job; the one global of the preloaded library.
 //
-// The MPI layer is used by one thread at a time (MPI_THREAD_SERIALIZED is the most that MPI_Init_thread grants).
+// Used by one thread at a time, the one that holds the CallLock.
 #pragma once
 
 #include <mpi.h>

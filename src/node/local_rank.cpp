@@ -25,7 +25,9 @@ void LocalRank::attend_and_sleep(uint32_t bell, uint64_t timeout_ns) {
   if (record().evict_wanted != 0) make_room_for_others();
   const uint64_t next_turn_ns = hooks_.progress_library != nullptr ? hooks_.progress_library() : 0;
   if (next_turn_ns != 0 && (timeout_ns == 0 || next_turn_ns < timeout_ns)) timeout_ns = next_turn_ns;
+  if (hooks_.before_sleep != nullptr) hooks_.before_sleep();
   base::futex_wait(record().doorbell, bell, timeout_ns);
+  if (hooks_.after_sleep != nullptr) hooks_.after_sleep();
 }
 
 void LocalRank::make_room_for_others() {

@@ -21,6 +21,9 @@ struct RankHooks {
   uint64_t (*drop_spare)() = nullptr;  // give memory up that is only kept for reuse; returns its bytes
   uint64_t (*trim_store)() = nullptr;  // give unused pages of the message store back; returns their bytes
   uint64_t (*spill_store)(uint64_t wanted_bytes) = nullptr;  // the same, and move messages that wait to storage
+  // Around each sleep: other threads of the rank may be in its MPI layer meanwhile.
+  void (*before_sleep)() = nullptr;
+  void (*after_sleep)() = nullptr;
   // Moves on what the rank has begun in the MPI library. Returns the longest time to sleep before the next turn, or 0
   // when nothing is open.
   uint64_t (*progress_library)() = nullptr;

@@ -109,6 +109,7 @@ void Scheduler::take_slot_or_get_in_line() {
 void Scheduler::acquire_slot() {
   RankRecord& me = self_.record();
   const uint64_t begin = base::now_ns();
+  is_acquiring_ = true;
   take_slot_or_get_in_line();
   while (me.granted == 0) {
     const uint32_t bell = me.doorbell;
@@ -125,14 +126,18 @@ void Scheduler::acquire_slot() {
   }
   ledger_.make_resident(0);
   add(me.statistics.ready_ns, base::now_ns() - begin);
+  is_acquiring_ = false;
+  has_slot_ = true;
   start_running();
+  if (away_threads_ != 0) release_slot(RankState::blocked_receive);
 }
 
 void Scheduler::release_slot(RankState state) {
   account_running_time();
   NodeLock lock(self_.header());
   RankRecord& me = self_.record();
-  SPILLWAY_CHECK(self_.state() == RankState::running);
+  SPILLWAY_CHECK(has_slot_ && self_.state() == RankState::running);
+  has_slot_ = false;
   me.state = static_cast<uint32_t>(state);
   me.blocked_since_ns = base::now_ns();
   me.statistics.yields.store(me.statistics.yields + 1);
@@ -161,50 +166,79 @@ bool Scheduler::met_soon(const Condition& condition) {
 void Scheduler::block_until(RankState state, const Condition& condition) {
   if (met_soon(condition)) return;
   const uint64_t begin = base::now_ns();
-  release_slot(state);
+  leave(state);
   sleep_until(condition);
   add(self_.record().statistics.wait_ns, base::now_ns() - begin);
-  acquire_slot();
+  come_back();
+}
+
+void Scheduler::leave(RankState state) {
+  ++away_threads_;
+  if (has_slot_) release_slot(state);
+}
+
+void Scheduler::come_back() {
+  --away_threads_;
+  if (away_threads_ == 0 && !has_slot_ && !is_acquiring_) acquire_slot();
+}
+
+void Scheduler::make_resident(uint64_t extra_bytes) {
+  has_slot_ = false;  // it is not to be given up meanwhile
+  ledger_.make_resident(extra_bytes);
+  has_slot_ = true;
 }
 
 void Scheduler::enter_library() {
+  if (is_acquiring_) return;  // for another thread
   NodeLock lock(self_.header());
   self_.record().state = static_cast<uint32_t>(RankState::delegated);
   self_.record().evict_wanted = 0;
   self_.ring_loading_ranks();
 }
 
+// Threads of one rank that sleep at a time share its threshold: with more than one, every arrival wakes them.
 void Scheduler::sleep_until(const Condition& condition) {
   RankRecord& me = self_.record();
+  ++sleeping_threads_;
   for (;;) {
     const uint32_t bell = me.doorbell;
     if (self_.hooks().take_news != nullptr) self_.hooks().take_news();
     if (condition.is_met()) break;
     // Dekker with Mailbox::push: it counts the arrival and then reads wake_at; this stores wake_at and then reads the
     // count.
-    me.wake_at = taken_ + condition.needed(condition.needed_argument);
+    me.wake_at = taken_ + (sleeping_threads_ > 1 ? 1 : condition.needed(condition.needed_argument));
     if (me.arrivals >= me.wake_at) continue;
     self_.attend_and_sleep(bell);
   }
-  me.wake_at = 0;
+  end_of_sleep();
+}
+
+void Scheduler::end_of_sleep() {
+  --sleeping_threads_;
+  self_.record().wake_at = sleeping_threads_ == 0 ? 0 : taken_ + 1;
 }
 
 bool Scheduler::yield(uint64_t pause_ns) {
   RankRecord& me = self_.record();
+  if (!has_slot_) {
+    self_.attend_and_sleep(me.doorbell, pause_ns != 0 ? pause_ns : 1);
+    return false;
+  }
   bool someone_ready = false;
   for (uint32_t i = 0; i < self_.rank_count() && !someone_ready; ++i)
     someone_ready = static_cast<RankState>(self_.peer(i).state.load()) == RankState::ready;
   const bool someone_loads = self_.header().loading_ranks != 0;
   if (!someone_ready && !someone_loads && pause_ns == 0) return false;
   const uint64_t yields_before = me.statistics.yields;
-  release_slot(RankState::blocked_receive);
+  leave(RankState::blocked_receive);
   if (pause_ns != 0 || someone_loads) {
     const uint32_t bell = me.doorbell;
+    ++sleeping_threads_;
     me.wake_at = taken_ + 1;
     if (me.arrivals < me.wake_at) self_.attend_and_sleep(bell, pause_ns != 0 ? pause_ns : 1000000);
-    me.wake_at = 0;
+    end_of_sleep();
   }
-  acquire_slot();
+  come_back();
   return me.statistics.yields != yields_before && someone_ready;
 }
 

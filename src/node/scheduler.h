@@ -41,9 +41,22 @@ class Scheduler {
   // REQUIRES: the rank holds a slot.
   void release_slot(RankState state);
 
+  // The calling thread is about to wait for others, here or inside the MPI library, and comes back from it. A rank has
+  // no slot while any of its threads is away: another one that computes, and then ends, would keep the slot from those
+  // that the first one waits for. So of a rank whose threads call MPI at a time, some compute without a slot now and
+  // then.
+  void leave(RankState state);
+  void come_back();
+
+  // False also while the rank is about to get one.
+  bool has_slot() const { return has_slot_; }
+
+  // Ledger::make_resident, for a rank that has a slot.
+  void make_resident(uint64_t extra_bytes);
+
   // Waits, in `state` and without a slot, until `met()` holds. `met` is evaluated after news were taken; it must not
   // touch user memory. `needed_arrivals` is how many messages must arrive at least before `met` can hold: the rank is
-  // not woken before that. REQUIRES: the rank holds a slot. ENSURES: it holds one again, and its memory may be used.
+  // not woken before that. A rank that held a slot holds one again, and its memory may be used.
   template <typename Met, typename Needed>
   void block_until(RankState state, Met met, Needed needed_arrivals) {
     block_until(state, Condition{[](void* f) { return (*static_cast<Met*>(f))(); }, &met,
@@ -66,6 +79,9 @@ class Scheduler {
   // a `pause_ns` the rank sleeps up to that long (or until it is rung) when nobody else is ready; 0 returns at once.
   bool yield(uint64_t pause_ns);
 
+  // Of the rank's threads that wait for news.
+  uint32_t sleeping_threads() const { return sleeping_threads_; }
+
   // Adds the time since the last call to compute or load time. For a last account at the end.
   void account_running_time();
 
@@ -84,11 +100,16 @@ class Scheduler {
   void block_until(RankState state, const Condition& condition);
   bool met_soon(const Condition& condition);
   void sleep_until(const Condition& condition);
+  void end_of_sleep();
   void take_slot_or_get_in_line();
   void start_running();
 
   LocalRank& self_;
   Ledger& ledger_;
+  bool has_slot_ = false;
+  bool is_acquiring_ = false;
+  uint32_t away_threads_ = 0;
+  uint32_t sleeping_threads_ = 0;
   uint64_t taken_ = 0;
   uint64_t running_since_ns_ = 0;
   uint64_t running_cpu_ns_ = 0;

@@ -24,6 +24,7 @@ PROGRAMS = [
     "sizes",
     "statuses",
     "thread_levels",
+    "thread_multiple",
 ]
 # Every number of ranks with one slot, some slots or a slot for each.
 LAYOUTS = [(1, 1), (2, 2), (3, 1), (4, 2), (8, 1)]

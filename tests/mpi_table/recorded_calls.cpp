@@ -34,12 +34,17 @@ const char* name_of_request(const MPI_Request* request) { return *request == kRe
 
 }  // namespace
 
+namespace spillway::mpi {
+CallLock::CallLock(bool) : is_held_(false) {}
+void CallLock::release() {}
+}  // namespace spillway::mpi
+
 namespace spillway::interpose {
 
 // Members of the classes below; which of them prints is enough to see the order.
 UnmanagedScope::UnmanagedScope() = default;
 UnmanagedScope::~UnmanagedScope() = default;
-LibraryCall::LibraryCall() : runtime_(nullptr) {}
+LibraryCall::LibraryCall() : runtime_(nullptr), lock_(false) {}
 LibraryCall::~LibraryCall() = default;
 
 DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {

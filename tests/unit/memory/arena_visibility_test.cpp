@@ -37,7 +37,7 @@ class VisibilityTest : public ArenaTest {
   int in_child(Body body) {
     arena_.lock_for_fork();
     const pid_t pid = fork();
-    arena_.unlock_after_fork();
+    pid == 0 ? arena_.unlock_after_fork_in_child() : arena_.unlock_after_fork_in_parent();
     if (pid == 0) {
       arena_.detach();
       _exit(body());
@@ -170,6 +170,16 @@ TEST_F(VisibilityTest, a_forked_child_allocates_and_frees_without_the_account) {
     return Account::resident == resident ? 0 : 2;
   });
   EXPECT_EQ(status, 0);
+  expect_filled_for_good(1);
+}
+
+TEST_F(VisibilityTest, handlers_of_fork_may_allocate_and_free) {
+  arena_.lock_for_fork();
+  unsigned char* own = allocate(kBytes);
+  fill(own, kBytes, 3);
+  EXPECT_TRUE(is_filled(own, kBytes, 3));
+  arena_.free(own);
+  arena_.unlock_after_fork_in_parent();
   expect_filled_for_good(1);
 }
 
