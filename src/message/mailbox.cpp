@@ -56,7 +56,12 @@ void Mailbox::push(uint32_t to, const Cell& cell) {
   do copy.next = below;
   while (!receiver.mailbox_head.compare_exchange_weak(below, index));
   const uint64_t arrivals = receiver.arrivals.fetch_add(1) + 1;
-  const uint64_t wake_at = receiver.wake_at;
+  uint64_t wake_at = receiver.wake_at;
+  // A synchronous send waits until it is matched. The messages that the receiver sleeps for besides may be those that
+  // its sender sends only then. If `wake_at` has changed, the receiver will see the cell before it sleeps.
+  const bool is_awaited = cell.kind == CellKind::message && cell.token != 0;
+  if (is_awaited && wake_at > arrivals && receiver.wake_at.compare_exchange_strong(wake_at, arrivals))
+    wake_at = arrivals;
   if (wake_at != 0 && arrivals >= wake_at) node::LocalRank::ring(receiver);
 }
 

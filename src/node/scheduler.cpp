@@ -204,10 +204,10 @@ void Scheduler::sleep_until(const Condition& condition) {
     const uint32_t bell = me.doorbell;
     if (self_.hooks().take_news != nullptr) self_.hooks().take_news();
     if (condition.is_met()) break;
-    // Dekker with Mailbox::push: it counts the arrival and then reads wake_at; this stores wake_at and then reads the
-    // count.
+    // Dekker with Mailbox::push: it links the cell, counts the arrival and then reads wake_at; this stores wake_at and
+    // then reads both. A cell that came meanwhile is taken, however many are needed: its sender may wait for that.
     me.wake_at = taken_ + (sleeping_threads_ > 1 ? 1 : condition.needed(condition.needed_argument));
-    if (me.arrivals >= me.wake_at) continue;
+    if (me.arrivals >= me.wake_at || me.mailbox_head != kNoIndex) continue;
     self_.attend_and_sleep(bell);
   }
   end_of_sleep();

@@ -138,11 +138,41 @@ void many_in_flight(CheckedProgram& program) {
 
 }  // namespace
 
+// A rank that waits for several messages matches a synchronous one at once: its sender sends the others only then.
+void synchronous_send_to_one_who_waits_for_more(CheckedProgram& program) {
+  if (program.size() == 1 || program.rank() > 1) return;
+  int data[] = {5, 6, 7};
+  if (program.rank() == 1) {
+    for (int& value : data) MPI_Ssend(&value, 1, MPI_INT, 0, 8, MPI_COMM_WORLD);
+    return;
+  }
+  MPI_Request requests[3];
+  for (int i = 0; i < 3; ++i) MPI_Irecv(&data[2 - i], 1, MPI_INT, 1, 8, MPI_COMM_WORLD, &requests[i]);
+  MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+  program.holds(data[0] == 7 && data[1] == 6 && data[2] == 5);
+}
+
+// The same for a rank that waits in a collective operation for what the sender and others contribute.
+void synchronous_send_to_one_in_a_collective_call(CheckedProgram& program) {
+  int data = -1;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (program.rank() == 0 && program.size() > 1) MPI_Irecv(&data, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, &request);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int value = program.rank() + 40;
+  if (program.rank() == 1) MPI_Ssend(&value, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+  std::vector<int> values(static_cast<size_t>(program.size()));
+  MPI_Gather(&value, 1, MPI_INT, values.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (program.rank() == 0 && program.size() > 1) program.equal(data, 41);
+}
+
 int main(int argc, char** argv) {
   CheckedProgram program(&argc, &argv);
   every_mode(program);
   buffered_send_to_oneself(program);
   synchronous_send_waits(program);
+  synchronous_send_to_one_who_waits_for_more(program);
+  synchronous_send_to_one_in_a_collective_call(program);
   send_and_receive(program);
   nobody(program);
   many_in_flight(program);
