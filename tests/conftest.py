@@ -96,19 +96,20 @@ def nothing_left_behind(run: Runner, spill_dir: Path) -> Iterator[None]:
     assert not list(spill_dir.iterdir()), "spill files left"
 
 
+def plain_mpi_words(build: Path, flavour: str, ranks: int) -> List[str]:
+    """The words that start a program under the MPI library alone."""
+    cache = (build / "CMakeCache.txt").read_text()
+    compiler = next(line for line in cache.splitlines() if line.startswith(f"SPILLWAY_MPICC_{flavour}:"))
+    folder = Path(compiler.split("=", 1)[1]).parent.resolve()
+    launcher = next(path for path in (folder / f"mpiexec.{flavour}", folder / "mpiexec") if path.exists())
+    if flavour == "openmpi":
+        # Containers run as root, with fewer cores than ranks.
+        allowances = ["OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"]
+        return ["env", *allowances, str(launcher), "--oversubscribe", "-n", str(ranks)]
+    return [str(launcher), "-n", str(ranks)]
+
+
 @pytest.fixture(scope="session")
 def plain_mpi(build_dir: Path) -> Callable[[str, int], List[str]]:
     """plain_mpi(flavour, ranks): the words that start a program under the MPI library alone, as an oracle."""
-    cache = (build_dir / "CMakeCache.txt").read_text()
-
-    def words(flavour: str, ranks: int) -> List[str]:
-        compiler = next(line for line in cache.splitlines() if line.startswith(f"SPILLWAY_MPICC_{flavour}:"))
-        folder = Path(compiler.split("=", 1)[1]).parent.resolve()
-        launcher = next(path for path in (folder / f"mpiexec.{flavour}", folder / "mpiexec") if path.exists())
-        if flavour == "openmpi":
-            # Containers run as root, with fewer cores than ranks.
-            allowances = ["OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"]
-            return ["env", *allowances, str(launcher), "--oversubscribe", "-n", str(ranks)]
-        return [str(launcher), "-n", str(ranks)]
-
-    return words
+    return lambda flavour, ranks: plain_mpi_words(build_dir, flavour, ranks)
