@@ -1,4 +1,7 @@
-"""Random programs give the same under Spillway as on plain MPI, whatever slots, budget and delays. `soak.py` runs more."""
+"""Random programs give the same under Spillway as on plain MPI, whatever slots, budget and delays.
+
+`soak.py` runs more.
+"""
 
 import re
 
