@@ -212,9 +212,8 @@ def main() -> int:
             if outcome.kind != SAME:
                 steps = f" --steps {options.steps}" if options.steps else ""
                 print(f"FAILED {flavour} seed {job.seed}: {outcome.kind}\n{outcome.text}")
-                print(
-                    f"replay: {sys.argv[0]} --build {compare.build} --flavour {flavour} --seed {job.seed}{steps} --verbose"
-                )
+                words = f"--build {compare.build} --flavour {flavour} --seed {job.seed}{steps} --verbose"
+                print(f"replay: {sys.argv[0]} {words}")
                 sys.stdout.flush()
     print(f"{len(cases)} programs: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items()))
     print(f"{over_budget} of them went over their budget")
