@@ -166,7 +166,7 @@ def test_has_no_two_forms_of_point_to_point_that_could_miss_each_other() -> None
     assert [function.name for function in found if function.kind != "ours"] == []
 
 
-ROW = 'MPI_Comm_dup,{kind},{tags},1.0,,communicators,int,"MPI_Comm comm, MPI_Comm *newcomm"\n'
+ROW = 'MPI_Comm_dup,{kind},{tags},1.0,,communicators,int,"MPI_Comm comm, MPI_Comm *newcomm",\n'
 
 
 @pytest.mark.parametrize(
@@ -184,6 +184,6 @@ ROW = 'MPI_Comm_dup,{kind},{tags},1.0,,communicators,int,"MPI_Comm comm, MPI_Com
 )
 def test_refuses_a_row_that_contradicts_itself(tmp_path: Path, row: str, complaint: str) -> None:
     path = tmp_path / "table.csv"
-    path.write_text("name,kind,tags,since,removed,chapter,returns,parameters\n" + row)
+    path.write_text("name,kind,tags,since,removed,chapter,returns,parameters,notes\n" + row)
     with pytest.raises(function_table.TableError, match=complaint):
         function_table.read_table(str(path))

@@ -16,6 +16,7 @@ Columns of the table:
   removed     version that removed it, where libraries still carry it
   chapter     of the standard
   returns, parameters   as the standard declares them in C
+  notes       what a program should know of the call under Spillway, beside what is true of its kind
 """
 
 import csv
@@ -52,6 +53,7 @@ class Function:
     chapter: str
     returns: str
     parameters: List[str]
+    notes: str
 
     @property
     def is_large_count(self) -> bool:
@@ -92,6 +94,7 @@ def _check(function: Function) -> None:
         not (function.opens or function.closes) or function.kind == "collective", "only a collective opens or closes"
     )
     require(not function.is_persistent or function.kind == "request", "only a request is persistent")
+    require("|" not in function.notes, "a `|` in the notes would end a cell of the reference page")
 
 
 def _function(row: Dict[str, str]) -> Function:
@@ -112,6 +115,7 @@ def _function(row: Dict[str, str]) -> Function:
         chapter=row["chapter"],
         returns=row["returns"],
         parameters=split_parameters(row["parameters"]),
+        notes=row["notes"],
     )
     _check(function)
     return function
