@@ -1,19 +1,29 @@
-/* What a program may ask Spillway about itself while it runs. Optional: programs need not know of Spillway at all.
+/* What a program may ask of Spillway while it runs: figures of its memory, the node's critical section, and what of its
+ * memory is to be loaded, unloaded or forgotten. Optional: programs need not know of Spillway at all.
  *
  * Needs no library at link time: the functions are looked up in the running process (dlsym), where `spillway run` has
  * preloaded them, and say so when they are not there. So the same binary runs under a plain mpiexec.
  *
- * Threads: any thread may call these at any time. Costs: a few memory accesses, no lock.
+ * Threads: any thread may call these at any time, but the critical section is for the thread that calls MPI.
  */
 #ifndef SPILLWAY_SPILLWAY_H
 #define SPILLWAY_SPILLWAY_H
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* What the functions below return. */
+#define SPILLWAY_SUCCESS 0
+#define SPILLWAY_NOT_RUNNING (-1) /* not under `spillway run`, or before MPI_Init */
+#define SPILLWAY_NOT_ALLOWED (-2) /* the rank is inside the critical section already, or leaves it from outside */
+#define SPILLWAY_NOT_MANAGED (-3) /* the range does not lie in one allocation of storage-backed memory */
+#define SPILLWAY_IN_USE (-4)      /* the MPI library may use any memory of the rank: a request or window is open */
 
 /* One rank's memory and traffic, and its node's. Sizes in bytes, times in nanoseconds, since MPI_Init. */
 struct spillway_usage {
@@ -39,7 +49,65 @@ static inline int spillway_get_usage(struct spillway_usage* usage) {
   spillway_usage_function function;
   *(void**)(&function) = dlsym(RTLD_DEFAULT, "spillway_usage_of_rank");
   usage->struct_bytes = (uint32_t)sizeof *usage;
-  return function ? function(usage) : -1;
+  return function ? function(usage) : SPILLWAY_NOT_RUNNING;
+}
+
+/* The exported function behind the two below. */
+typedef int (*spillway_critical_section_function)(int enters);
+
+static inline int spillway_pass_critical_section(int enters) {
+  spillway_critical_section_function function;
+  *(void**)(&function) = dlsym(RTLD_DEFAULT, "spillway_critical_section_of_rank");
+  return function ? function(enters) : SPILLWAY_NOT_RUNNING;
+}
+
+/* Waits until no other rank of the node is inside the critical section, and enters it. Meanwhile the rank sleeps
+ * without a slot; ranks enter in the order in which they came. Do not call MPI inside to wait for a rank that may wait
+ * for the section. Between MPI_Init and MPI_Finalize. SPILLWAY_NOT_RUNNING: the ranks are not kept apart. */
+static inline int spillway_enter_critical(void) { return spillway_pass_critical_section(1); }
+
+/* Leaves it to the rank that has waited longest. */
+static inline int spillway_exit_critical(void) { return spillway_pass_critical_section(0); }
+
+enum spillway_range_operation { SPILLWAY_RANGE_LOAD = 1, SPILLWAY_RANGE_UNLOAD = 2, SPILLWAY_RANGE_DISCARD = 3 };
+
+/* The exported functions behind those below. */
+typedef int (*spillway_range_function)(enum spillway_range_operation operation, void* address, size_t bytes);
+typedef void* (*spillway_allocate_function)(size_t bytes);
+
+static inline int spillway_range(enum spillway_range_operation operation, const void* address, size_t bytes) {
+  spillway_range_function function;
+  *(void**)(&function) = dlsym(RTLD_DEFAULT, "spillway_range_of_rank");
+  return function ? function(operation, (void*)address, bytes) : SPILLWAY_NOT_RUNNING;
+}
+
+/* Storage-backed memory whatever its size, where malloc() gives it from 256 KiB on; it takes a multiple of 64 KiB.
+ * Without Spillway, malloc(). To be given back with free(). */
+static inline void* spillway_allocate(size_t bytes) {
+  void* memory = NULL;
+  spillway_allocate_function function;
+  *(void**)(&function) = dlsym(RTLD_DEFAULT, "spillway_allocate_of_rank");
+  if (function) memory = function(bytes);
+  return memory ? memory : malloc(bytes);
+}
+
+/* Brings a range of storage-backed memory in from the spill file now, in large pieces, instead of at the first access.
+ */
+static inline int spillway_load(const void* address, size_t bytes) {
+  return spillway_range(SPILLWAY_RANGE_LOAD, address, bytes);
+}
+
+/* Writes a range to the spill file and gives its pages up now, instead of when the rank waits and others need room. Its
+ * contents stay: whoever touches it loads it again. No thread may write to the range meanwhile. The charge to the
+ * budget stays until the rank waits. The first unload of an allocation is of all of it. */
+static inline int spillway_unload(const void* address, size_t bytes) {
+  return spillway_range(SPILLWAY_RANGE_UNLOAD, address, bytes);
+}
+
+/* Says that the contents of a range are not needed any more: they are undefined from now on, and not written to the
+ * spill file. Of use for what is next overwritten. Pages that lie only partly in the range keep their contents. */
+static inline int spillway_discard(void* address, size_t bytes) {
+  return spillway_range(SPILLWAY_RANGE_DISCARD, address, bytes);
 }
 
 #ifdef __cplusplus

@@ -11,6 +11,13 @@ namespace mpi = spillway::mpi;
 
 namespace {
 
+// Others would wait for the section while this rank waits for them in MPI_Finalize.
+void leave_critical_section(mpi::Runtime& runtime) {
+  if (runtime.critical_section.exit() != spillway::node::CriticalResult::done) return;
+  fprintf(stderr, "spillway: rank %u has called MPI_Finalize inside the critical section, which is free again\n",
+          runtime.self.index());
+}
+
 // A rank that has called MPI_Finalize goes on computing in its slot; when the process ends, the slot is free.
 __attribute__((destructor)) void leave_job() {
   mpi::Runtime* runtime = mpi::runtime();
@@ -34,6 +41,7 @@ SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* p
 }
 
 SPILLWAY_ENTRY int MPI_Finalize(void) {
+  if (mpi::active_runtime() != nullptr) leave_critical_section(*mpi::active_runtime());
   DelegatedCollective call("MPI_Finalize", MPI_COMM_WORLD);
   if (mpi::active_runtime() != nullptr) mpi::active_runtime()->finalize();
   return PMPI_Finalize();

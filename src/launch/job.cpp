@@ -143,18 +143,23 @@ void Job::pass_on(int signal_number) const {
     if (entry.socket >= 0 && entry.parent_pid > 0) kill(entry.parent_pid, signal_number);
 }
 
+void Job::name_rank(Failure& failure, int rank) const {
+  failure.world_rank = rank;
+  if (rank < 0) return;
+  failure.pid = ranks_[rank].program_pid;
+  if (segment_.header().critical_rank == static_cast<uint32_t>(rank)) failure.what += " inside the critical section";
+}
+
 void Job::fail(int rank, Failure failure) {
   if (phase_ != Phase::running) return;
-  failure.world_rank = rank;
-  if (rank >= 0) failure.pid = ranks_[rank].program_pid;
+  name_rank(failure, rank);
   failure_ = std::move(failure);
   end_all();
 }
 
 void Job::suspect(int rank, Failure failure, uint64_t patience_ns) {
   if (phase_ != Phase::running || suspicion_) return;
-  failure.world_rank = rank;
-  if (rank >= 0) failure.pid = ranks_[rank].program_pid;
+  name_rank(failure, rank);
   suspicion_ = std::move(failure);
   suspicion_deadline_ns_ = base::now_ns() + patience_ns;
 }

@@ -66,6 +66,7 @@ class Job {
     bool has_ended = false;
   };
 
+  void name_rank(Failure& failure, int rank) const;
   void fail(int rank, Failure failure);
   void suspect(int rank, Failure failure, uint64_t patience_ns);
   void end_all();

@@ -7,12 +7,12 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "memory/mutex_holder.h"
 #include "memory/page_map.h"
 
 namespace spillway::memory {
 namespace {
 
-constexpr uint64_t kGranuleBytes = 64 << 10;
 constexpr uint64_t kHugePageBytes = 2 << 20;
 constexpr uint64_t kSmallestArenaBytes = 1ull << 36;
 constexpr uint32_t kMaximumRegions = 60000;  // the kernel allows 65,530 mappings
@@ -31,17 +31,6 @@ void* map_private(uint64_t bytes, int protection) {
   void* address = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return address == MAP_FAILED ? nullptr : address;
 }
-
-class MutexHolder {
- public:
-  explicit MutexHolder(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
-  ~MutexHolder() { pthread_mutex_unlock(&mutex_); }
-  MutexHolder(const MutexHolder&) = delete;
-  MutexHolder& operator=(const MutexHolder&) = delete;
-
- private:
-  pthread_mutex_t& mutex_;
-};
 
 }  // namespace
 
@@ -303,7 +292,7 @@ void Arena::write_dirty_pages(const Region& region, UnloadResult& result) {
   if (span_end != 0) write_span(span_begin, span_end, has_gaps, result);
 }
 
-void Arena::unload_region(Region& region, UnloadResult& result) {
+void Arena::write_out(Region& region, UnloadResult& result) {
   const uint64_t offset = region.begin - begin_;
   void* address = reinterpret_cast<void*>(region.begin);
   if (!region.is_file_backed) file_.reserve(offset, region.bytes);
@@ -320,6 +309,10 @@ void Arena::unload_region(Region& region, UnloadResult& result) {
     region.is_file_backed = true;
   }
   file_.drop_cache(offset, region.bytes);
+}
+
+void Arena::unload_region(Region& region, UnloadResult& result) {
+  write_out(region, result);
   region.unloaded_in_epoch = epoch_;
   result.released_bytes += region.bytes;
 }

@@ -14,8 +14,11 @@
 // A region's place in the file is its place in the arena: no table, no fragmentation of its own. Only
 // sleeping ranks unload, in their own sleeping thread.
 //
-// Thread-safe but for unload(), during which no thread of the rank may write to the arena. Allocates nothing from
-// malloc.
+// A program that knows better may load, unload and discard ranges of its own allocations while it runs (SBMA 3.1). That
+// moves pages, but no charge: a rank that runs is charged for all of its memory, since it may touch any of it.
+//
+// Thread-safe but for unload() and unload_range(), during which no thread of the rank may write to what is unloaded.
+// Allocates nothing from malloc.
 //
 // Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged, spare ones included; every
 // granule of the file that was ever written has its bit in written_.
@@ -47,6 +50,10 @@ struct UnloadResult {
   uint64_t written_bytes = 0;   // to the spill file
   uint64_t loaded_bytes = 0;    // found to have been loaded since the last unload
 };
+
+// What came of an operation on a range of addresses. `not_managed`: the range does not lie in one allocation of the
+// arena. `no_storage`: there is no spill file.
+enum class RangeResult { done, not_managed, no_storage };
 
 class Arena {
  public:
@@ -81,6 +88,16 @@ class Arena {
   // Writes out and gives up regions until `wanted_bytes` of charge are released or nothing is left.
   UnloadResult unload(uint64_t wanted_bytes);
 
+  // Brings what is unloaded of the range into memory.
+  [[nodiscard]] RangeResult load_range(const void* address, size_t bytes);
+
+  // Writes out and gives up the pages of the range; for the first time of an allocation, all of its pages.
+  [[nodiscard]] RangeResult unload_range(const void* address, size_t bytes, UnloadResult& result);
+
+  // What is in the range is not needed any more: gives up the pages that lie wholly in it and writes nothing. Their
+  // contents are undefined until they are written again.
+  [[nodiscard]] RangeResult discard_range(void* address, size_t bytes);
+
   // The ledger has charged the rank for all its memory again.
   void mark_all_charged() { ++epoch_; }
 
@@ -101,6 +118,7 @@ class Arena {
     bool is_file_backed;
   };
 
+  static constexpr uint64_t kGranuleBytes = 64 << 10;
   static constexpr uint32_t kMaximumSpare = 16;
 
   bool reserve_addresses();
@@ -115,6 +133,8 @@ class Arena {
   uint32_t take_region_entry();
   bool map_fresh(uint64_t begin, uint64_t bytes);
   bool is_charged(const Region& region) const { return region.unloaded_in_epoch != epoch_; }
+  Region* region_around(const void* address, size_t bytes);
+  void write_out(Region& region, UnloadResult& result);
   void unload_region(Region& region, UnloadResult& result);
   void write_dirty_pages(const Region& region, UnloadResult& result);
   void write_span(uint64_t begin, uint64_t end, bool has_gaps, UnloadResult& result);

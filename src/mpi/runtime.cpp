@@ -82,6 +82,7 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
       self(attachment_.take_segment(), static_cast<uint32_t>(world_rank)),
       ledger(self),
       scheduler(self, ledger),
+      critical_section(self, scheduler),
       store(self, ledger, attachment_.take_message_spill(), spill_directory),
       mailbox(self),
       arena(managed),

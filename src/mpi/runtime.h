@@ -17,6 +17,7 @@
 #include "mpi/communicator.h"
 #include "mpi/request.h"
 #include "node/attachment.h"
+#include "node/critical_section.h"
 #include "node/ledger.h"
 #include "node/scheduler.h"
 
@@ -36,6 +37,7 @@ class Runtime {
   node::LocalRank self;
   node::Ledger ledger;
   node::Scheduler scheduler;
+  node::CriticalSection critical_section;
   message::MessageStore store;
   message::Mailbox mailbox;
   message::MatchingEngine matching;

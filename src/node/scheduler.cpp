@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/futex.h"
+#include "node/critical_section.h"
 #include "node/ledger.h"
 
 namespace spillway::node {
@@ -69,6 +70,7 @@ void retire_rank(Segment& segment, uint32_t index) {
   }
   rank.load_ticket = 0;
   rank.evict_wanted = 0;
+  abandon_critical_section(segment, index);
   header.resident_bytes -= rank.resident_bytes;
   header.base_bytes -= rank.base_bytes;
   rank.resident_bytes = rank.managed_bytes = rank.base_bytes = 0;

@@ -88,6 +88,7 @@ Segment Segment::create(const SegmentConfig& config) {
   initialise_shared_mutex(header->lock);
   header->free_slots = config.slot_count;
   header->free_cells = kNoIndex;
+  header->critical_rank = kNoIndex;
   Segment segment(descriptor, static_cast<std::byte*>(base), layout.segment_bytes);
   for (uint32_t i = 0; i < config.rank_count; ++i) {
     auto* record = new (&segment.rank(i)) RankRecord{};

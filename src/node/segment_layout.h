@@ -19,7 +19,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
-inline constexpr uint32_t kSegmentVersion = 3;
+inline constexpr uint32_t kSegmentVersion = 4;
 inline constexpr uint32_t kNoIndex = 0xffffffffu;
 
 // A rank holds a slot in `running` only. `delegated` is a rank inside a call of the MPI library that gathers several
@@ -28,7 +28,7 @@ enum class RankState : uint32_t {
   absent,              // has not attached (has not called MPI_Init)
   running,             // holds a slot
   ready,               // can go on, waits for a slot
-  blocked_receive,     // waits for a message or an acknowledgement
+  blocked_receive,     // waits for a message, an acknowledgement or the critical section
   blocked_collective,  // waits inside a collective operation
   loading,             // waits for room in the budget; keeps its slot
   delegated,           // inside a collective call of the MPI library
@@ -77,6 +77,8 @@ struct alignas(128) RankRecord {
 
   RankStatistics statistics;
   char waits_for[128];  // what the rank last blocked on, as text; written by the rank before it blocks
+
+  std::atomic<uint64_t> critical_ticket;  // order of arrival at the critical section; 0 when it does not wait [lock]
 };
 
 struct SegmentHeader {
@@ -116,6 +118,10 @@ struct SegmentHeader {
   std::atomic<uint64_t> used_cells;        // cells taken so far from the never-used part
   std::atomic<uint32_t> loading_ranks;     // ranks with a load ticket [lock]
   std::atomic<uint32_t> overtakings;       // times that room went to a rank while another waited longer [lock]
+
+  std::atomic<uint64_t> next_critical_ticket;  // [lock]
+  std::atomic<uint32_t> critical_rank;         // local rank inside the critical section, or kNoIndex [lock]
+  uint32_t reserved1;
 };
 
 // One envelope, with the payload inside when it is small. Cells are passed between ranks through mailboxes.

@@ -95,12 +95,19 @@ void SpillFile::reserve(uint64_t offset, uint64_t bytes) {
   if (errno != EOPNOTSUPP && errno != EINTR) fail("reserve", bytes, errno);
 }
 
+bool SpillFile::zero_range(uint64_t offset, uint64_t bytes) {
+  return fallocate(descriptor_, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                   static_cast<off_t>(bytes)) == 0;
+}
+
 void SpillFile::write_zeros(uint64_t offset, uint64_t bytes) {
-  if (fallocate(descriptor_, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                static_cast<off_t>(bytes)) == 0)
-    return;
+  if (zero_range(offset, bytes)) return;
   for (uint64_t done = 0; done < bytes; done += sizeof kZeros)
     write(kZeros, std::min<uint64_t>(sizeof kZeros, bytes - done), offset + done);
+}
+
+void SpillFile::forget(uint64_t offset, uint64_t bytes) {
+  if (!zero_range(offset, bytes)) drop_cache(offset, bytes);
 }
 
 void SpillFile::write(const void* data, uint64_t bytes, uint64_t offset) {

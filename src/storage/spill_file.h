@@ -41,6 +41,10 @@ class SpillFile {
   // Makes a range read as zeros.
   void write_zeros(uint64_t offset, uint64_t bytes);
 
+  // What is in a range is not needed any more. Where the file system can, it reads as zeros without being read from the
+  // device; elsewhere it stays as it is.
+  void forget(uint64_t offset, uint64_t bytes);
+
   // REQUIRES: data, bytes and offset are multiples of kBlockBytes.
   void write(const void* data, uint64_t bytes, uint64_t offset);
   void read(void* data, uint64_t bytes, uint64_t offset);
@@ -51,6 +55,7 @@ class SpillFile {
  private:
   [[noreturn]] void fail(const char* what, uint64_t bytes, int error) const;
   void check_size_limit(uint64_t end, uint64_t bytes) const;
+  bool zero_range(uint64_t offset, uint64_t bytes);
   void try_direct();
   bool give_up_direct();
   void write_back(uint64_t offset, uint64_t bytes);

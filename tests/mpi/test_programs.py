@@ -16,6 +16,7 @@ PROGRAMS = [
     "intercommunicators",
     "long_vectors",
     "matching",
+    "nodes",
     "one_sided",
     "polling",
     "reductions",

@@ -1,0 +1,149 @@
+// What include/spillway/spillway.h lets a program ask for, beside figures.
+//
+//   requests_to_spillway critical FILE ROUNDS   all ranks enter the section; inside, FILE must not be there
+//   requests_to_spillway die_inside             the last rank dies inside, while the others wait to enter
+//   requests_to_spillway finalize_inside        rank 0 enters, and leaves with MPI_Finalize
+//   requests_to_spillway circle                 rank 0 waits inside for a message of ranks that wait to enter
+//   requests_to_spillway ranges MIB             loads, unloads and discards; rank 0 prints how much was written
+//   requests_to_spillway in_use                 asks while the MPI library has a request open
+//   requests_to_spillway without                what all of it gives under a plain mpiexec
+#include <fcntl.h>
+#include <mpi.h>
+#include <signal.h>
+#include <spillway/spillway.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+int rank = 0;
+int size = 1;
+
+void check(bool holds, const char* what) {
+  if (holds) return;
+  fprintf(stderr, "rank %d: %s does not hold\n", rank, what);
+  MPI_Abort(MPI_COMM_WORLD, 9);
+}
+#define CHECK(condition) check((condition), #condition)
+
+void critical(const char* path, int rounds) {
+  CHECK(spillway_exit_critical() == SPILLWAY_NOT_ALLOWED);
+  for (int round = 0; round < rounds; ++round) {
+    CHECK(spillway_enter_critical() == SPILLWAY_SUCCESS);
+    CHECK(spillway_enter_critical() == SPILLWAY_NOT_ALLOWED);
+    const int file = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    CHECK(file >= 0);
+    usleep(500);
+    close(file);
+    CHECK(unlink(path) == 0);
+    CHECK(spillway_exit_critical() == SPILLWAY_SUCCESS);
+  }
+  int all = 0;
+  MPI_Reduce(&rounds, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (rank == 0) printf("entered %d times\n", all);
+}
+
+void without_spillway() {
+  char small = 0;
+  CHECK(spillway_enter_critical() == SPILLWAY_NOT_RUNNING);
+  CHECK(spillway_exit_critical() == SPILLWAY_NOT_RUNNING);
+  CHECK(spillway_load(&small, 1) == SPILLWAY_NOT_RUNNING);
+  CHECK(spillway_unload(&small, 1) == SPILLWAY_NOT_RUNNING);
+  CHECK(spillway_discard(&small, 1) == SPILLWAY_NOT_RUNNING);
+  auto* memory = static_cast<char*>(spillway_allocate(100));
+  CHECK(memory != nullptr);
+  memset(memory, 1, 100);
+  free(memory);
+  if (rank == 0) puts("not under Spillway");
+}
+
+void die_inside() {
+  if (rank == size - 1) spillway_enter_critical();
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == size - 1) {
+    usleep(300000);  // the others are waiting
+    kill(getpid(), SIGKILL);
+  }
+  spillway_enter_critical();
+}
+
+void finalize_inside() {
+  if (rank == 0) spillway_enter_critical();
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) return;
+  CHECK(spillway_enter_critical() == SPILLWAY_SUCCESS);
+  CHECK(spillway_exit_critical() == SPILLWAY_SUCCESS);
+}
+
+void circle() {
+  if (rank == 0) spillway_enter_critical();
+  MPI_Barrier(MPI_COMM_WORLD);
+  int word = 0;
+  if (rank == 0) MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  spillway_enter_critical();
+  MPI_Send(&word, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+}
+
+uint64_t unloaded_bytes() {
+  spillway_usage usage{};
+  CHECK(spillway_get_usage(&usage) == 0);
+  return usage.unloaded_bytes;
+}
+
+void ranges(size_t bytes) {
+  std::vector<unsigned char> data(bytes);
+  for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<unsigned char>(i * 31 + i / 4096);
+  const uint64_t before = unloaded_bytes();
+  CHECK(spillway_unload(data.data(), bytes) == SPILLWAY_SUCCESS);
+  const uint64_t unloaded = unloaded_bytes() - before;
+  CHECK(spillway_load(data.data(), bytes) == SPILLWAY_SUCCESS);
+  for (size_t i = 0; i < bytes; ++i) CHECK(data[i] == static_cast<unsigned char>(i * 31 + i / 4096));
+  memset(data.data(), 1, bytes);
+  CHECK(spillway_discard(data.data(), bytes) == SPILLWAY_SUCCESS);
+  CHECK(spillway_unload(data.data(), bytes) == SPILLWAY_SUCCESS);
+  const uint64_t after_discard = unloaded_bytes() - before - unloaded;
+  CHECK(spillway_load(&rank, sizeof rank) == SPILLWAY_NOT_MANAGED);
+  auto* small = static_cast<unsigned char*>(spillway_allocate(100));
+  memset(small, 5, 100);
+  CHECK(spillway_unload(small, 100) == SPILLWAY_SUCCESS);
+  CHECK(small[99] == 5);
+  free(small);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0)
+    printf("unloaded %llu, after discard %llu\n", static_cast<unsigned long long>(unloaded),
+           static_cast<unsigned long long>(after_discard));
+}
+
+void in_use() {
+  std::vector<unsigned char> data(1 << 20, 3);
+  MPI_Request request;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  CHECK(spillway_unload(data.data(), data.size()) == SPILLWAY_IN_USE);
+  CHECK(spillway_discard(data.data(), data.size()) == SPILLWAY_IN_USE);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  CHECK(spillway_unload(data.data(), data.size()) == SPILLWAY_SUCCESS);
+  if (rank == 0) puts("free again");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "without") without_spillway();
+  if (what == "critical" && argc > 3) critical(argv[2], atoi(argv[3]));
+  if (what == "die_inside") die_inside();
+  if (what == "finalize_inside") finalize_inside();
+  if (what == "circle") circle();
+  if (what == "ranges" && argc > 2) ranges(static_cast<size_t>(atoi(argv[2])) << 20);
+  if (what == "in_use") in_use();
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,140 @@
+// What programs ask for ranges of their own memory while they run: load, unload, discard.
+#include <gtest/gtest.h>
+
+#include "arena_fixture.h"
+
+namespace spillway::memory {
+namespace {
+
+constexpr uint64_t kPage = kPageBytes;
+
+class ArenaRangesTest : public ArenaTest {
+ protected:
+  uint64_t unload_range(const void* address, uint64_t bytes) {
+    UnloadResult result;
+    EXPECT_EQ(arena_.unload_range(address, bytes, result), RangeResult::done);
+    EXPECT_EQ(result.released_bytes, 0u);  // the rank runs: its charge stays
+    return result.written_bytes;
+  }
+
+  // Filled, and unloaded once, so that it is mapped from the file.
+  unsigned char* allocate_unloaded(uint64_t bytes, uint64_t seed) {
+    unsigned char* memory = allocate(bytes);
+    fill(memory, bytes, seed);
+    unload_and_charge_again();
+    return memory;
+  }
+};
+
+TEST_F(ArenaRangesTest, unloads_an_allocation_and_keeps_its_charge) {
+  unsigned char* memory = allocate(4 * kMiB);
+  fill(memory, 4 * kMiB, 1);
+  EXPECT_EQ(unload_range(memory, 4 * kMiB), 4 * kMiB);
+  EXPECT_EQ(Account::resident, 4 * kMiB);
+  EXPECT_EQ(bytes_in_state(memory, 4 * kMiB, PageState::absent), 4 * kMiB);
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 1));
+}
+
+TEST_F(ArenaRangesTest, writes_nothing_more_for_what_was_unloaded_before) {
+  unsigned char* memory = allocate(4 * kMiB);
+  fill(memory, 4 * kMiB, 1);
+  unload_range(memory, 4 * kMiB);
+  const UnloadResult result = unload();
+  EXPECT_EQ(result.written_bytes, 0u);
+  EXPECT_EQ(result.released_bytes, 4 * kMiB);
+  EXPECT_EQ(Account::resident, 0u);
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 1));
+}
+
+TEST_F(ArenaRangesTest, unloads_no_more_than_the_pages_that_the_range_touches) {
+  unsigned char* memory = allocate_unloaded(4 * kMiB, 2);
+  fill(memory, 4 * kMiB, 3);
+  EXPECT_EQ(unload_range(memory + kMiB + 5, 2 * kPage), 3 * kPage);
+  EXPECT_EQ(bytes_in_state(memory, 4 * kMiB, PageState::absent), 3 * kPage);
+  EXPECT_EQ(bytes_in_state(memory, 4 * kMiB, PageState::dirty), 4 * kMiB - 3 * kPage);
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 3));
+}
+
+TEST_F(ArenaRangesTest, first_unload_of_a_part_keeps_the_rest) {
+  unsigned char* memory = allocate(4 * kMiB);
+  fill(memory, 4 * kMiB, 4);
+  unload_range(memory + kMiB, kMiB);
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 4));
+  fill(memory, 4 * kMiB, 5);
+  unload_and_charge_again();
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 5));
+}
+
+TEST_F(ArenaRangesTest, loads_what_was_unloaded) {
+  unsigned char* memory = allocate_unloaded(4 * kMiB, 6);
+  ASSERT_EQ(bytes_in_state(memory, 4 * kMiB, PageState::absent), 4 * kMiB);
+  EXPECT_EQ(arena_.load_range(memory, 4 * kMiB), RangeResult::done);
+  EXPECT_EQ(bytes_in_state(memory, 4 * kMiB, PageState::clean), 4 * kMiB);
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 6));
+}
+
+TEST_F(ArenaRangesTest, loading_keeps_what_was_written_since) {
+  unsigned char* memory = allocate_unloaded(4 * kMiB, 6);
+  fill(memory, kMiB, 7);
+  EXPECT_EQ(arena_.load_range(memory, 4 * kMiB), RangeResult::done);
+  EXPECT_TRUE(is_filled(memory, kMiB, 7));
+  EXPECT_EQ(bytes_in_state(memory, 4 * kMiB, PageState::dirty), kMiB);
+}
+
+TEST_F(ArenaRangesTest, never_writes_what_was_discarded) {
+  unsigned char* fresh = allocate(4 * kMiB);
+  fill(fresh, 4 * kMiB, 8);
+  EXPECT_EQ(arena_.discard_range(fresh, 4 * kMiB), RangeResult::done);
+  EXPECT_EQ(unload_and_charge_again().written_bytes, 0u);
+  unsigned char* mapped = allocate_unloaded(4 * kMiB, 8);
+  fill(mapped, 4 * kMiB, 9);
+  EXPECT_EQ(arena_.discard_range(mapped, 4 * kMiB), RangeResult::done);
+  EXPECT_EQ(unload_and_charge_again().written_bytes, 0u);
+  fill(mapped, 4 * kMiB, 10);
+  EXPECT_EQ(unload_and_charge_again().written_bytes, 4 * kMiB);
+  EXPECT_TRUE(is_filled(mapped, 4 * kMiB, 10));
+}
+
+TEST_F(ArenaRangesTest, discards_only_pages_that_lie_wholly_in_the_range) {
+  for (const bool is_mapped : {false, true}) {
+    unsigned char* memory = is_mapped ? allocate_unloaded(kMiB, 11) : allocate(kMiB);
+    fill(memory, kMiB, 12);
+    EXPECT_EQ(arena_.discard_range(memory + 10, 3 * kPage), RangeResult::done);
+    EXPECT_EQ(bytes_in_state(memory, kMiB, PageState::absent), 2 * kPage);
+    EXPECT_EQ(arena_.discard_range(memory + 100, kPage), RangeResult::done);
+    EXPECT_EQ(bytes_in_state(memory, kMiB, PageState::absent), 2 * kPage);
+    unload_and_charge_again();
+    std::vector<unsigned char> expected(kMiB);
+    fill(expected.data(), kMiB, 12);
+    EXPECT_EQ(memcmp(memory, expected.data(), kPage), 0);
+    EXPECT_EQ(memcmp(memory + 3 * kPage, expected.data() + 3 * kPage, kMiB - 3 * kPage), 0);
+  }
+}
+
+TEST_F(ArenaRangesTest, refuses_ranges_outside_of_one_allocation) {
+  unsigned char* memory = allocate(kMiB);
+  unsigned char* freed = allocate(kMiB);
+  arena_.free(freed);
+  UnloadResult result;
+  int on_stack = 0;
+  EXPECT_EQ(arena_.load_range(memory, kMiB), RangeResult::done);
+  EXPECT_EQ(arena_.load_range(memory, 0), RangeResult::not_managed);
+  EXPECT_EQ(arena_.load_range(memory, kMiB + 1), RangeResult::not_managed);
+  EXPECT_EQ(arena_.load_range(memory + 1, ~size_t{0}), RangeResult::not_managed);
+  EXPECT_EQ(arena_.load_range(&on_stack, sizeof on_stack), RangeResult::not_managed);
+  EXPECT_EQ(arena_.unload_range(freed, kPage, result), RangeResult::not_managed);
+  EXPECT_EQ(arena_.discard_range(freed, kPage), RangeResult::not_managed);
+}
+
+TEST(ArenaWithoutStorageTest, unloads_no_range) {
+  Arena arena{kAddressBytes};
+  void* memory = arena.allocate(kMiB, 1);
+  UnloadResult result;
+  EXPECT_EQ(arena.unload_range(memory, kMiB, result), RangeResult::no_storage);
+  EXPECT_EQ(arena.load_range(memory, kMiB), RangeResult::done);
+  EXPECT_EQ(arena.discard_range(memory, kMiB), RangeResult::done);
+  EXPECT_TRUE(is_zero(static_cast<unsigned char*>(memory), kMiB));
+}
+
+}  // namespace
+}  // namespace spillway::memory
