@@ -74,6 +74,14 @@ def test_idle(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothin
     assert percent["plain"]["computing_rank"] > 0
 
 
+def test_micro(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:
+    content = measured(run, build_dir, tmp_path, "micro", "--repeats", 2, "--divide-rounds", 50, "--mpi", flavour)
+    assert [row["name"] for row in content["operations"]] == ["latency", "bandwidth", "allreduce"]
+    for row in content["operations"]:
+        for figure in ("plain_us", "spillway_us", "ratio"):
+            assert_is_spread(row[figure], 2)
+
+
 def machine_with(root: Path, files: Dict[str, str]) -> Path:
     for name, text in files.items():
         path = root / name
