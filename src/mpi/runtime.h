@@ -49,14 +49,15 @@ class Runtime {
   void take_news();
 
   // Sleeps without a slot until `met`; `describe(text, size)` says what for (for the deadlock report) and is called
-  // only if there is anything to wait for. `needed` is the least number of messages that must still arrive.
+  // only if the rank has to sleep. `needed` is the least number of messages that must still arrive.
   template <typename Met, typename Needed, typename Describe>
   void block_until(node::RankState state, Met met, Needed needed, Describe describe) {
     take_news();
     if (met()) return;
-    describe(self.record().waits_for, sizeof self.record().waits_for);
-    prepare_to_sleep();
-    scheduler.block_until(state, met, needed);
+    scheduler.block_until(state, met, needed, [&] {
+      describe(self.record().waits_for, sizeof self.record().waits_for);
+      prepare_to_sleep();
+    });
   }
 
   // Moves on what the rank has begun in the MPI library: others may wait there for its part, whatever this rank waits

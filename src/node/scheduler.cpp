@@ -13,6 +13,10 @@ namespace {
 
 constexpr uint64_t kSpinNs = 20000;  // about two futex switches
 
+// Where every rank has a slot and a processor, nobody misses the one that spins. Long enough for the answer of a rank
+// that had to be woken for it: of two ranks that take turns, each would else wait by sleeping because the other does.
+constexpr uint64_t kSpinWithoutRivalsNs = 100000;
+
 long major_faults() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
@@ -149,24 +153,25 @@ void Scheduler::release_slot(RankState state) {
 }
 
 bool Scheduler::met_soon(const Condition& condition) {
-  if (self_.hooks().take_news != nullptr) self_.hooks().take_news();
-  if (condition.is_met()) return true;
-  if (self_.header().cpu_count < self_.rank_count()) return false;
-  const uint64_t limit = base::now_ns() + kSpinNs;
-  const uint64_t seen = self_.record().arrivals;
-  while (base::now_ns() < limit) {
-    if (self_.record().arrivals == seen) {
-      __builtin_ia32_pause();
-      continue;
-    }
+  const RankRecord& me = self_.record();
+  const SegmentHeader& header = self_.header();
+  const bool has_rivals = header.slot_count < self_.rank_count();
+  uint64_t limit = 0;  // 0: has not looked yet
+  for (;;) {
+    const uint64_t arrivals = me.arrivals;
+    const uint32_t bell = me.doorbell;
     if (self_.hooks().take_news != nullptr) self_.hooks().take_news();
-    return condition.is_met();
+    if (condition.is_met()) return true;
+    if (header.cpu_count < self_.rank_count()) return false;
+    if (limit == 0) limit = base::now_ns() + (has_rivals ? kSpinNs : kSpinWithoutRivalsNs);
+    while (me.arrivals == arrivals && me.doorbell == bell) {
+      if (base::now_ns() >= limit) return false;
+      __builtin_ia32_pause();
+    }
   }
-  return false;
 }
 
 void Scheduler::block_until(RankState state, const Condition& condition) {
-  if (met_soon(condition)) return;
   const uint64_t begin = base::now_ns();
   leave(state);
   sleep_until(condition);

@@ -14,7 +14,7 @@
 //
 // Costs: one uncontended lock when a rank gives up its slot, one futex wake for the rank that gets it, no processor
 // time while it sleeps. Where there are as many processors as ranks, a rank that must wait first looks for up to 20 us
-// whether the news arrives: that is cheaper than two switches.
+// whether the news arrives (where there are as many slots, too, 100 us): that is cheaper than two switches.
 #pragma once
 
 #include <cstdint>
@@ -56,11 +56,20 @@ class Scheduler {
 
   // Waits, in `state` and without a slot, until `met()` holds. `met` is evaluated after news were taken; it must not
   // touch user memory. `needed_arrivals` is how many messages must arrive at least before `met` can hold: the rank is
-  // not woken before that. A rank that held a slot holds one again, and its memory may be used.
+  // not woken before that. `before_sleep` is called if the rank has to sleep, while it still has its slot. A rank
+  // that held a slot holds one again, and its memory may be used.
+  template <typename Met, typename Needed, typename BeforeSleep>
+  void block_until(RankState state, Met met, Needed needed_arrivals, BeforeSleep before_sleep) {
+    const Condition condition{[](void* f) { return (*static_cast<Met*>(f))(); }, &met,
+                              [](void* f) -> uint64_t { return (*static_cast<Needed*>(f))(); }, &needed_arrivals};
+    if (met_soon(condition)) return;
+    before_sleep();
+    block_until(state, condition);
+  }
+
   template <typename Met, typename Needed>
   void block_until(RankState state, Met met, Needed needed_arrivals) {
-    block_until(state, Condition{[](void* f) { return (*static_cast<Met*>(f))(); }, &met,
-                                 [](void* f) -> uint64_t { return (*static_cast<Needed*>(f))(); }, &needed_arrivals});
+    block_until(state, met, needed_arrivals, [] {});
   }
 
   // Sleeps as block_until does, but leaves the slot alone.
