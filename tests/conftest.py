@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Callable, Iterator, List, Set, TypeVar
 
 import pytest
-from runner import DISAPPEARANCE_S, Runner, kill_marked, marked_processes
+from marked_processes import kill_marked, marked_processes
+from runner import DISAPPEARANCE_S, Runner
 
 Found = TypeVar("Found")
 

@@ -5,7 +5,6 @@ by that mark the fixture `nothing_left_behind` finds what outlived the test.
 """
 
 import os
-import signal
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -13,8 +12,8 @@ from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Sequence, Union
 
 import pytest
+from marked_processes import MARK_VARIABLE, kill_marked
 
-MARK_VARIABLE = "SPILLWAY_TEST_MARK"
 # How long the processes of a killed job may take to be gone.
 DISAPPEARANCE_S = 5.0
 
@@ -85,26 +84,3 @@ class Runner:
         if status is not None and finished.status != status:
             pytest.fail(f"ended with status {finished.status}, not {status}\n{finished.report()}")
         return finished
-
-
-def marked_processes(mark: str) -> Dict[int, str]:
-    """Living processes that carry a test's mark: command lines by process number."""
-    wanted = f"{MARK_VARIABLE}={mark}".encode()
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                found[int(folder.name)] = (
-                    (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                )
-        except OSError:
-            continue  # ended meanwhile, or another user's
-    return found
-
-
-def kill_marked(mark: str) -> None:
-    for pid in marked_processes(mark):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue

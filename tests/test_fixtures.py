@@ -9,7 +9,8 @@ import uuid
 from pathlib import Path
 
 import pytest
-from runner import Runner, marked_processes
+from marked_processes import marked_processes
+from runner import Runner
 
 
 def test_runner_reports_status_and_output(run: Runner) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import List
 
 import pytest
-from runner import Runner, marked_processes
+from marked_processes import marked_processes
+from runner import Runner
 
 RANKS = 3
 HOST = re.escape(socket.gethostname())

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from failing_jobs import RANKS, assert_says, is_running, process_named, programs_named, state_of, wait_for_line
-from runner import marked_processes
+from marked_processes import marked_processes
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 

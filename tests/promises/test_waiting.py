@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from runner import marked_processes
+from marked_processes import marked_processes
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
