@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,10 +40,7 @@ uint64_t trim_store_hook() { return the_runtime->store.trim(); }
 
 uint64_t spill_store_hook(uint64_t wanted_bytes) { return the_runtime->store.spill(wanted_bytes); }
 
-uint64_t progress_library_hook() {
-  constexpr uint64_t kTurnNs = 1000000;
-  return the_runtime->progress_library() ? kTurnNs : 0;
-}
+uint64_t progress_library_hook() { return the_runtime->progress_library() ? the_runtime->next_turn_ns() : 0; }
 
 void give_back_hook(uint64_t resident_bytes, uint64_t managed_bytes) {
   if (the_runtime != nullptr) the_runtime->ledger.give_back(resident_bytes, managed_bytes);
@@ -99,6 +97,7 @@ void Runtime::prepare_to_sleep() {
   store.release_buffer();
   if (self.record().pins != 0) arena.drop_spare();  // nobody could ask for it
   ledger.set_base(base_memory_.bytes());
+  turn_ns_ = kShortestTurnNs;
 }
 
 uint32_t Runtime::new_token() {
@@ -156,6 +155,18 @@ bool Runtime::progress_library() {
   int flag = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
   return true;
+}
+
+// Whoever needs this rank's part mostly needs it soon after it went to sleep, or is in the library now and waits.
+uint64_t Runtime::next_turn_ns() {
+  turn_ns_ = std::min(2 * turn_ns_, kLongestTurnNs);
+  if (turn_ns_ <= kShortestTurnNs) return turn_ns_;
+  const uint32_t ranks = self.rank_count();
+  const uint64_t hurried = kShortestTurnNs * (1 + ranks / self.header().cpu_count);
+  if (hurried >= turn_ns_) return turn_ns_;
+  for (uint32_t i = 0; i < ranks; ++i)
+    if (static_cast<node::RankState>(self.peer(i).state.load()) == node::RankState::delegated) return hurried;
+  return turn_ns_;
 }
 
 void Runtime::after_failed_test() {

@@ -64,6 +64,9 @@ class Runtime {
   // for. Returns false when nothing is open.
   bool progress_library();
 
+  // How long the rank may sleep until it does that again.
+  uint64_t next_turn_ns();
+
   // A program that tests in a loop must not keep others from running, who may be the ones it waits for.
   void after_failed_test();
 
@@ -104,6 +107,9 @@ class Runtime {
   std::unordered_set<uint32_t> unacknowledged_;
   uint32_t last_token_ = 0;
   BaseMemory base_memory_;
+  static constexpr uint64_t kShortestTurnNs = 50000;
+  static constexpr uint64_t kLongestTurnNs = 1000000;
+  uint64_t turn_ns_ = kShortestTurnNs;
   bool finalized_ = false;
 };
 
