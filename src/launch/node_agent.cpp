@@ -71,7 +71,8 @@ NodeAgent::NodeAgent(NodeOptions options)
       message_spill_(make_message_spill_file(options_.spill_directory)),
       segment_(make_segment(options_)),
       job_(segment_, last_component(options_.command[0])),
-      deadlock_watch_(segment_) {}
+      deadlock_watch_(segment_),
+      slot_lender_(segment_) {}
 
 int NodeAgent::run() {
   const uint64_t started_ns = base::now_ns();
@@ -111,10 +112,11 @@ void NodeAgent::watch(int descriptor, uint32_t events) {
 int NodeAgent::wait_for_event() {
   const uint64_t now = base::now_ns();
   uint64_t deadline = job_.deadline_ns();
-  if (options_.detects_deadlock && job_.is_running()) {
-    const uint64_t look = now + DeadlockWatch::kIntervalNs;
-    deadline = deadline == 0 ? look : std::min(deadline, look);
-  }
+  const auto wake_within = [&](uint64_t interval_ns) {
+    deadline = deadline == 0 ? now + interval_ns : std::min(deadline, now + interval_ns);
+  };
+  if (options_.detects_deadlock && job_.is_running()) wake_within(DeadlockWatch::kIntervalNs);
+  if (slot_lender_.is_needed() && job_.is_running()) wake_within(SlotLender::kIntervalNs);
   int timeout_ms = -1;
   if (deadline != 0) timeout_ms = deadline <= now ? 0 : static_cast<int>((deadline - now) / 1000000 + 1);
   epoll_event event{};
@@ -135,6 +137,7 @@ void NodeAgent::handle_event(int descriptor) {
 void NodeAgent::pass_time() {
   const uint64_t now = base::now_ns();
   job_.pass_time(now);
+  if (slot_lender_.is_needed() && job_.is_running()) slot_lender_.look(now);
   if (options_.detects_deadlock && job_.is_running() && deadlock_watch_.looks_deadlocked(now))
     job_.deadlocked(deadlock_watch_.who_waits());
 }

@@ -16,6 +16,7 @@
 #include "launch/mpi_launcher.h"
 #include "launch/mpi_segments.h"
 #include "launch/node_options.h"
+#include "launch/slot_lender.h"
 #include "node/segment.h"
 
 namespace spillway::launch {
@@ -55,6 +56,7 @@ class NodeAgent {
   node::Segment segment_;
   Job job_;
   DeadlockWatch deadlock_watch_;
+  SlotLender slot_lender_;
   MpiLauncher launcher_;
   MpiSegments segments_left_;
   Descriptor listener_;

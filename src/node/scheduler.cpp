@@ -44,6 +44,14 @@ RankRecord* best_ready_rank(Segment& segment) {
 }
 
 // [lock]
+void put_slot_back(SegmentHeader& header) {
+  if (header.lent_slots > 0)
+    --header.lent_slots;
+  else
+    ++header.free_slots;
+}
+
+// [lock]
 void grant_free_slots(Segment& segment, const RankRecord* caller) {
   SegmentHeader& header = segment.header();
   while (header.free_slots > 0) {
@@ -67,7 +75,7 @@ void retire_rank(Segment& segment, uint32_t index) {
   RankRecord& rank = segment.rank(index);
   const auto state = static_cast<RankState>(rank.state.load());
   if (state == RankState::finished) return;
-  if (state == RankState::running || state == RankState::loading) ++header.free_slots;
+  if (state == RankState::running || state == RankState::loading) put_slot_back(header);
   if (rank.load_ticket != 0) {
     --header.loading_ranks;
     header.overtakings = 0;
@@ -83,6 +91,16 @@ void retire_rank(Segment& segment, uint32_t index) {
   grant_free_slots(segment, nullptr);
   for (uint32_t i = 0; i < header.rank_count; ++i)
     if (segment.rank(i).load_ticket != 0) LocalRank::ring(segment.rank(i));
+}
+
+bool lend_slot(Segment& segment) {
+  NodeLock lock(segment.header());
+  SegmentHeader& header = segment.header();
+  if (header.free_slots > 0 || best_ready_rank(segment) == nullptr) return false;
+  ++header.lent_slots;
+  ++header.free_slots;
+  grant_free_slots(segment, nullptr);
+  return true;
 }
 
 void Scheduler::start_running() {
@@ -147,7 +165,7 @@ void Scheduler::release_slot(RankState state) {
   me.state = static_cast<uint32_t>(state);
   me.blocked_since_ns = base::now_ns();
   me.statistics.yields.store(me.statistics.yields + 1);
-  ++self_.header().free_slots;
+  put_slot_back(self_.header());
   grant_free_slots(self_.segment(), &me);
   self_.ring_loading_ranks();  // there is one more rank that can be unloaded
 }

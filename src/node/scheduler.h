@@ -9,8 +9,12 @@
 // node goes before all others, so nobody starves; counting grants instead of time makes this independent of how long
 // the ranks compute.
 //
-// Invariants (all under SegmentHeader::lock): free_slots + (ranks in running or loading) == slot_count, and free_slots
-// > 0 only while no rank is ready.
+// A rank may also wait by means that Spillway does not see: for a connection, a file, a child. When the agent finds one
+// that sleeps with its slot (launch/slot_lender.h), it lends a slot to a ready rank; the next slot that comes back is
+// kept. So as many ranks as there are slots compute, and nobody waits for the slot of whom it keeps waiting.
+//
+// Invariants (all under SegmentHeader::lock): free_slots + (ranks in running or loading) == slot_count + lent_slots,
+// and free_slots > 0 only while no rank is ready.
 //
 // Costs: one uncontended lock when a rank gives up its slot, one futex wake for the rank that gets it, no processor
 // time while it sleeps. Where there are as many processors as ranks, a rank that must wait first looks for up to 20 us
@@ -28,6 +32,9 @@ class Ledger;
 // Frees what a rank that has ended, in whatever state, still holds: its slot, its share of the budget. For the rank
 // itself at exit, and for the agent when the process is gone.
 void retire_rank(Segment& segment, uint32_t index);
+
+// Gives a ready rank a slot beyond the node's number, until any rank gives its slot up. False when none is ready.
+bool lend_slot(Segment& segment);
 
 class Scheduler {
  public:

@@ -92,7 +92,7 @@ struct SegmentHeader {
   uint64_t budget_bytes;           // of the node: storage-backed memory + message store + base memory beyond the slack
   uint64_t minimum_managed_bytes;  // smaller allocations stay with the C library
   uint32_t cpu_count;              // that the job may use
-  uint32_t reserved0;
+  std::atomic<uint32_t> lent_slots;  // not constant: slots beyond slot_count, for ranks that sleep with theirs [lock]
   uint64_t ranks_offset;
   uint64_t cells_offset;
   uint64_t cell_count;

@@ -83,6 +83,11 @@ def test_more_messages_than_the_node_has_cells(run, job, flavour, ranks):
     run(*job("flood", flavour, ranks, 2, "1G"), 300000, timeout_s=LIMIT_S)
 
 
+@pytest.mark.parametrize(("ranks", "slots"), [(3, 1), (5, 2)])
+def test_ranks_that_wait_outside_of_mpi_keep_nobody_waiting(run, job, flavour, tmp_path, ranks, slots):
+    run(*job("outside_waits", flavour, ranks, slots), tmp_path / "pipe", timeout_s=LIMIT_S)
+
+
 def test_fatal_error_names_rank_and_reason(run, job, flavour):
     finished = run(*job("fatal_error", flavour, 3, 1), status=None, timeout_s=LIMIT_S)
     assert finished.status not in (0, None)

@@ -102,7 +102,7 @@ std::string broken_invariant(const Segment& segment) {
   }
   if (resident != header.resident_bytes) return "resident_bytes is not the sum over ranks";
   if (base != header.base_bytes) return "base_bytes is not the sum over ranks";
-  if (header.free_slots + slots_held != header.slot_count) return "slots are lost or doubled";
+  if (header.free_slots + slots_held != header.slot_count + header.lent_slots) return "slots are lost or doubled";
   if (header.free_slots > 0 && ready > 0) return "a rank is ready and a slot is free";
   if (loading != header.loading_ranks) return "loading_ranks is not the number of tickets";
   return "";

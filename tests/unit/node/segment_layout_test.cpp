@@ -14,7 +14,7 @@ namespace {
 TEST(SegmentLayoutTest, version_4_has_these_sizes) {
   EXPECT_EQ(kSegmentMagic, 0x53504c57u);
   EXPECT_EQ(kSegmentVersion, 4u);
-  EXPECT_EQ(sizeof(SegmentHeader), 248u);
+  EXPECT_EQ(sizeof(SegmentHeader), 256u);
   EXPECT_EQ(sizeof(RankRecord), 384u);
   EXPECT_EQ(alignof(RankRecord), 128u);
   EXPECT_EQ(sizeof(RankStatistics), 96u);
@@ -33,6 +33,7 @@ TEST(SegmentLayoutTest, version_4_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, budget_bytes), 24u);
   EXPECT_EQ(offsetof(SegmentHeader, minimum_managed_bytes), 32u);
   EXPECT_EQ(offsetof(SegmentHeader, cpu_count), 40u);
+  EXPECT_EQ(offsetof(SegmentHeader, lent_slots), 44u);
   EXPECT_EQ(offsetof(SegmentHeader, ranks_offset), 48u);
   EXPECT_EQ(offsetof(SegmentHeader, cells_offset), 56u);
   EXPECT_EQ(offsetof(SegmentHeader, cell_count), 64u);

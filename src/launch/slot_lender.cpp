@@ -1,0 +1,76 @@
+#include "launch/slot_lender.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "node/scheduler.h"
+
+namespace spillway::launch {
+namespace {
+
+using node::RankRecord;
+using node::RankState;
+
+constexpr uint64_t kIdleTicks = 1;  // a tick is a hundredth of a second: a fifth of the interval
+
+RankState state_of(const RankRecord& record) { return static_cast<RankState>(record.state.load()); }
+
+struct ProcessTimes {
+  char state = '?';
+  uint64_t cpu_ticks = 0;  // of all threads
+};
+
+ProcessTimes times_of(int pid) {
+  ProcessTimes times;
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return times;
+  std::istringstream fields(line.substr(name_end + 1));
+  fields >> times.state;
+  std::string skipped;
+  for (int field = 4; field < 14; ++field) fields >> skipped;  // utime and stime are fields 14 and 15 (proc(5))
+  uint64_t user_ticks = 0, system_ticks = 0;
+  if (fields >> user_ticks >> system_ticks) times.cpu_ticks = user_ticks + system_ticks;
+  return times;
+}
+
+}  // namespace
+
+bool SlotLender::is_anyone_ready() const {
+  for (uint32_t i = 0; i < segment_.header().rank_count; ++i)
+    if (state_of(segment_.rank(i)) == RankState::ready) return true;
+  return false;
+}
+
+void SlotLender::look(uint64_t now_ns) {
+  if (now_ns - last_look_ns_ < kIntervalNs) return;
+  last_look_ns_ = now_ns;
+  if (!is_anyone_ready()) return;
+  uint32_t idle = 0;
+  for (uint32_t i = 0; i < segment_.header().rank_count; ++i) idle += is_idle(i) ? 1 : 0;
+  while (segment_.header().lent_slots < idle && node::lend_slot(segment_)) {
+  }
+}
+
+bool SlotLender::is_idle(uint32_t index) {
+  const RankRecord& record = segment_.rank(index);
+  Look& last = last_seen_[index];
+  if (state_of(record) != RankState::running) {
+    last = Look{};
+    return false;
+  }
+  const ProcessTimes times = times_of(record.pid);
+  Look now;
+  now.is_asleep = times.state == 'S';
+  now.yields = record.statistics.yields;
+  now.cpu_ticks = times.cpu_ticks;
+  const bool is_idle =
+      now.is_asleep && last.is_asleep && now.yields == last.yields && now.cpu_ticks - last.cpu_ticks <= kIdleTicks;
+  last = now;
+  return is_idle;
+}
+
+}  // namespace spillway::launch
