@@ -1,0 +1,50 @@
+"""A part of mpi4py's own test suite: what passes on plain MPI passes under Spillway. run_suite.py runs all of it."""
+
+import sys
+from pathlib import Path
+from typing import List
+
+import pytest
+from runner import Runner
+
+pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+
+RUN_SUITE = Path(__file__).with_name("run_suite.py")
+# Each of them takes a few seconds at most, in any layout.
+MODULES = [
+    "test_attributes",
+    "test_cco_buf_inter",
+    "test_cco_obj",
+    "test_cco_obj_inter",
+    "test_cco_vec",
+    "test_comm*",
+    "test_ctypes",
+    "test_errhandler",
+    "test_exceptions",
+    "test_file",
+    "test_grequest",
+    "test_info",
+    "test_msgzero",
+    "test_p2p_buf_matched",
+    "test_p2p_obj*",
+    "test_pickle",
+    "test_request",
+    "test_status",
+    "test_threads",
+    "test_win",
+]
+# Ranks and slots; t: a tight memory budget.
+LAYOUTS = ["2/1", "5/2t"]
+LIMIT_S = 600
+
+
+@pytest.fixture(scope="session")
+def suite(build_dir: Path) -> List[object]:
+    return [sys.executable, RUN_SUITE, "--build", build_dir, "--limit", 120, "--jobs", 2]
+
+
+def test_what_passes_on_plain_mpi_passes_under_spillway(
+    run: Runner, suite: List[object], build_dir: Path, flavour: str
+) -> None:
+    options = ["--flavours", flavour, "--layouts", *LAYOUTS, "--modules", *MODULES, "--output"]
+    run(*suite, *options, build_dir / "mpi4py" / f"results-{flavour}", timeout_s=LIMIT_S)
