@@ -5,7 +5,7 @@ Each module runs as a job of its own, and each test case counts on each rank. A 
 it for a tight memory budget: `5/1t` is five ranks in one slot with little memory. The exit status is 1 when a test that
 passes on plain MPI does not pass under Spillway and tests/mpi4py/exceptions.txt gives no reason for it.
 
-    run_suite.py                              everything: half a day
+    run_suite.py                              everything: hours
     run_suite.py --flavours mpich --layouts 5/1 5/2 --modules 'test_p2p*' test_rma
 """
 
