@@ -23,6 +23,7 @@ CriticalResult enter(Runtime& runtime) {
 SPILLWAY_ENTRY int spillway_critical_section_of_rank(int enters) {
   Runtime* runtime = runtime_for_call();
   if (runtime == nullptr) return SPILLWAY_NOT_RUNNING;
+  const spillway::mpi::CallLock lock;
   UnmanagedScope scope;
   const CriticalResult result = enters != 0 ? enter(*runtime) : runtime->critical_section.exit();
   return result == CriticalResult::done ? SPILLWAY_SUCCESS : SPILLWAY_NOT_ALLOWED;

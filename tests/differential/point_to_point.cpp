@@ -255,10 +255,10 @@ void Exchange::receive_late(Message& message) {
 std::string described(const Exchange& step) {
   std::string text = "exchange";
   for (const Message& message : step.messages) {
-    text += " " + std::string(message.from_group == 0 ? "" : "'") + std::to_string(message.from) + ">" +
-            std::to_string(message.to) + " mode " + std::to_string(message.mode) + " tag " +
-            std::to_string(message.tag) + " " + std::to_string(message.elements * message.items * step.basic_size) +
-            "B;";
+    text += message.from_group == 0 ? " " : " '";
+    text += std::to_string(message.from) + ">" + std::to_string(message.to) + " mode " + std::to_string(message.mode) +
+            " tag " + std::to_string(message.tag) + " " +
+            std::to_string(message.elements * message.items * step.basic_size) + "B;";
   }
   return text;
 }

@@ -14,7 +14,7 @@ namespace {
 TEST(SegmentLayoutTest, version_4_has_these_sizes) {
   EXPECT_EQ(kSegmentMagic, 0x53504c57u);
   EXPECT_EQ(kSegmentVersion, 4u);
-  EXPECT_EQ(sizeof(SegmentHeader), 256u);
+  EXPECT_EQ(sizeof(SegmentHeader), 248u);
   EXPECT_EQ(sizeof(RankRecord), 384u);
   EXPECT_EQ(alignof(RankRecord), 128u);
   EXPECT_EQ(sizeof(RankStatistics), 96u);
