@@ -9,6 +9,7 @@ from typing import Callable, Iterator, List, Set, TypeVar
 
 import pytest
 from marked_processes import kill_marked, marked_processes
+from plain_mpi import plain_mpi_words
 from runner import DISAPPEARANCE_S, Runner
 
 Found = TypeVar("Found")
@@ -95,19 +96,6 @@ def nothing_left_behind(run: Runner, spill_dir: Path) -> Iterator[None]:
     segments_left = still_there(lambda: unused_segments(shared_memory_files() - segments_before))
     assert not segments_left, f"shared segments left: {segments_left}"
     assert not list(spill_dir.iterdir()), "spill files left"
-
-
-def plain_mpi_words(build: Path, flavour: str, ranks: int) -> List[str]:
-    """The words that start a program under the MPI library alone."""
-    cache = (build / "CMakeCache.txt").read_text()
-    compiler = next(line for line in cache.splitlines() if line.startswith(f"SPILLWAY_MPICC_{flavour}:"))
-    folder = Path(compiler.split("=", 1)[1]).parent.resolve()
-    launcher = next(path for path in (folder / f"mpiexec.{flavour}", folder / "mpiexec") if path.exists())
-    if flavour == "openmpi":
-        # Containers run as root, with fewer cores than ranks.
-        allowances = ["OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"]
-        return ["env", *allowances, str(launcher), "--oversubscribe", "-n", str(ranks)]
-    return [str(launcher), "-n", str(ranks)]
 
 
 @pytest.fixture(scope="session")

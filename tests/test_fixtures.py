@@ -55,7 +55,7 @@ def test_clean(run, spill_dir, nothing_left_behind):
 def test_nothing_left_behind_notices_processes_files_and_segments(tmp_path: Path, build_dir: Path) -> None:
     segment = Path("/dev/shm") / f"forgotten-{uuid.uuid4().hex}"
     (tmp_path / "test_forgetful.py").write_text(FORGETFUL_TESTS.replace("/dev/shm/SEGMENT", str(segment)))
-    for module in ("conftest.py", "marked_processes.py"):
+    for module in ("conftest.py", "marked_processes.py", "plain_mpi.py"):
         shutil.copy(Path(__file__).with_name(module), tmp_path)
     patient = Path(__file__).with_name("runner.py").read_text()
     assert "DISAPPEARANCE_S = 5.0" in patient

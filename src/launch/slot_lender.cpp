@@ -49,10 +49,8 @@ void SlotLender::look(uint64_t now_ns) {
   if (now_ns - last_look_ns_ < kIntervalNs) return;
   last_look_ns_ = now_ns;
   if (!is_anyone_ready()) return;
-  uint32_t idle = 0;
-  for (uint32_t i = 0; i < segment_.header().rank_count; ++i) idle += is_idle(i) ? 1 : 0;
-  while (segment_.header().lent_slots < idle && node::lend_slot(segment_)) {
-  }
+  for (uint32_t i = 0; i < segment_.header().rank_count; ++i)
+    if (is_idle(i)) node::lend_slot_of(segment_, i);
 }
 
 bool SlotLender::is_idle(uint32_t index) {

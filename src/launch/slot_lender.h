@@ -4,12 +4,11 @@
 // process). The rank that waits holds its slot, and when the one that it waits for has none, neither goes on.
 //
 // The policy: twenty times a second, and only while a rank is ready, the ranks that hold slots are looked at. One is
-// idle that has made no call of MPI that waits, has used next to no processor time and was asleep at both looks. As
-// many slots are lent (node/scheduler.h, lend_slot) as ranks are idle. A rank that waits for the disk or is stopped
-// does not count as asleep.
+// idle that has made no call of MPI that waits, has used next to no processor time and was asleep at both looks. Its
+// slot goes to a ready rank (node/scheduler.h, lend_slot_of). A rank that waits for the disk or is stopped does not
+// count as asleep.
 //
-// What it costs: a loan ends when any rank gives its slot up, so while one sleeps the others get on by a turn in each
-// interval. When the sleeper goes on to compute, one more rank than there are slots runs until the next is given up.
+// What it costs: when the sleeper goes on to compute, one more rank than there are slots runs until it waits in MPI.
 #pragma once
 
 #include <cstdint>

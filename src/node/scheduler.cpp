@@ -44,9 +44,9 @@ RankRecord* best_ready_rank(Segment& segment) {
 }
 
 // [lock]
-void put_slot_back(SegmentHeader& header) {
-  if (header.lent_slots > 0)
-    --header.lent_slots;
+void put_slot_back(SegmentHeader& header, RankRecord& rank) {
+  if (rank.has_lent != 0)
+    rank.has_lent = 0;
   else
     ++header.free_slots;
 }
@@ -75,7 +75,7 @@ void retire_rank(Segment& segment, uint32_t index) {
   RankRecord& rank = segment.rank(index);
   const auto state = static_cast<RankState>(rank.state.load());
   if (state == RankState::finished) return;
-  if (state == RankState::running || state == RankState::loading) put_slot_back(header);
+  if (state == RankState::running || state == RankState::loading) put_slot_back(header, rank);
   if (rank.load_ticket != 0) {
     --header.loading_ranks;
     header.overtakings = 0;
@@ -93,12 +93,13 @@ void retire_rank(Segment& segment, uint32_t index) {
     if (segment.rank(i).load_ticket != 0) LocalRank::ring(segment.rank(i));
 }
 
-bool lend_slot(Segment& segment) {
+bool lend_slot_of(Segment& segment, uint32_t index) {
   NodeLock lock(segment.header());
-  SegmentHeader& header = segment.header();
-  if (header.free_slots > 0 || best_ready_rank(segment) == nullptr) return false;
-  ++header.lent_slots;
-  ++header.free_slots;
+  RankRecord& rank = segment.rank(index);
+  if (static_cast<RankState>(rank.state.load()) != RankState::running || rank.has_lent != 0) return false;
+  if (best_ready_rank(segment) == nullptr) return false;
+  rank.has_lent = 1;
+  ++segment.header().free_slots;
   grant_free_slots(segment, nullptr);
   return true;
 }
@@ -165,7 +166,7 @@ void Scheduler::release_slot(RankState state) {
   me.state = static_cast<uint32_t>(state);
   me.blocked_since_ns = base::now_ns();
   me.statistics.yields.store(me.statistics.yields + 1);
-  put_slot_back(self_.header());
+  put_slot_back(self_.header(), me);
   grant_free_slots(self_.segment(), &me);
   self_.ring_loading_ranks();  // there is one more rank that can be unloaded
 }

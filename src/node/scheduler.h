@@ -10,11 +10,12 @@
 // the ranks compute.
 //
 // A rank may also wait by means that Spillway does not see: for a connection, a file, a child. When the agent finds one
-// that sleeps with its slot (launch/slot_lender.h), it lends a slot to a ready rank; the next slot that comes back is
-// kept. So as many ranks as there are slots compute, and nobody waits for the slot of whom it keeps waiting.
+// that sleeps with its slot (launch/slot_lender.h), the slot goes to a ready rank, and the sleeper has none to give up
+// when it waits in MPI next. So as many ranks as there are slots compute, and nobody waits for the slot of whom it
+// keeps waiting.
 //
-// Invariants (all under SegmentHeader::lock): free_slots + (ranks in running or loading) == slot_count + lent_slots,
-// and free_slots > 0 only while no rank is ready.
+// Invariants (all under SegmentHeader::lock): free_slots + (ranks in running or loading that have not lent their slot)
+// == slot_count, and free_slots > 0 only while no rank is ready.
 //
 // Costs: one uncontended lock when a rank gives up its slot, one futex wake for the rank that gets it, no processor
 // time while it sleeps. Where there are as many processors as ranks, a rank that must wait first looks for up to 20 us
@@ -33,8 +34,9 @@ class Ledger;
 // itself at exit, and for the agent when the process is gone.
 void retire_rank(Segment& segment, uint32_t index);
 
-// Gives a ready rank a slot beyond the node's number, until any rank gives its slot up. False when none is ready.
-bool lend_slot(Segment& segment);
+// Passes the slot of a rank that sleeps outside of MPI to a ready rank. False when the rank has no slot, or none is
+// ready.
+bool lend_slot_of(Segment& segment, uint32_t index);
 
 class Scheduler {
  public:

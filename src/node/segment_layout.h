@@ -79,6 +79,7 @@ struct alignas(128) RankRecord {
   char waits_for[128];  // what the rank last blocked on, as text; written by the rank before it blocks
 
   std::atomic<uint64_t> critical_ticket;  // order of arrival at the critical section; 0 when it does not wait [lock]
+  std::atomic<uint32_t> has_lent;  // 1 while the rank runs, or sleeps outside of MPI, but its slot is another's [lock]
 };
 
 struct SegmentHeader {
@@ -92,7 +93,6 @@ struct SegmentHeader {
   uint64_t budget_bytes;           // of the node: storage-backed memory + message store + base memory beyond the slack
   uint64_t minimum_managed_bytes;  // smaller allocations stay with the C library
   uint32_t cpu_count;              // that the job may use
-  std::atomic<uint32_t> lent_slots;  // not constant: slots beyond slot_count, for ranks that sleep with theirs [lock]
   uint64_t ranks_offset;
   uint64_t cells_offset;
   uint64_t cell_count;

@@ -23,7 +23,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 SOURCE = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests"))
 
-from conftest import plain_mpi_words  # noqa: E402
+from plain_mpi import plain_mpi_words  # noqa: E402
 from runner import Runner, kill_marked  # noqa: E402
 
 SAME = "same"

@@ -135,22 +135,23 @@ TEST_F(ChoiceTest, does_not_choose_ranks_that_cannot_go_on) {
   EXPECT_EQ(segment_.header().free_slots, 1u);
 }
 
-TEST_F(ChoiceTest, lends_a_slot_to_a_ready_rank_and_keeps_the_next_that_comes_back) {
+TEST_F(ChoiceTest, passes_the_slot_of_a_sleeper_on_which_then_has_none_to_give_up) {
   get_in_line(1, 0, 0);
-  ASSERT_TRUE(lend_slot(segment_));
+  ASSERT_TRUE(lend_slot_of(segment_, 0));
+  EXPECT_FALSE(lend_slot_of(segment_, 0));
   EXPECT_EQ(state_of(segment_.rank(0)), RankState::running);
   EXPECT_EQ(state_of(segment_.rank(1)), RankState::running);
   EXPECT_EQ(broken_invariant(segment_), "");
   get_in_line(2, 0, 0);
-  EXPECT_EQ(next(), 1u);  // nobody but whom it was lent to
+  EXPECT_EQ(next(), 1u);  // nobody but who runs already
   EXPECT_EQ(state_of(segment_.rank(2)), RankState::ready);
-  EXPECT_EQ(segment_.header().lent_slots, 0u);
+  EXPECT_EQ(segment_.rank(0).has_lent, 0u);
   EXPECT_EQ(broken_invariant(segment_), "");
 }
 
-TEST_F(ChoiceTest, lends_no_slot_when_nobody_is_ready) {
-  EXPECT_FALSE(lend_slot(segment_));
-  EXPECT_EQ(segment_.header().lent_slots, 0u);
+TEST_F(ChoiceTest, passes_no_slot_on_when_nobody_is_ready) {
+  EXPECT_FALSE(lend_slot_of(segment_, 0));
+  EXPECT_EQ(segment_.rank(0).has_lent, 0u);
 }
 
 TEST(SchedulerTest, starves_nobody_when_others_stay_resident) {

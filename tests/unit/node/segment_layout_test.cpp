@@ -33,7 +33,6 @@ TEST(SegmentLayoutTest, version_4_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, budget_bytes), 24u);
   EXPECT_EQ(offsetof(SegmentHeader, minimum_managed_bytes), 32u);
   EXPECT_EQ(offsetof(SegmentHeader, cpu_count), 40u);
-  EXPECT_EQ(offsetof(SegmentHeader, lent_slots), 44u);
   EXPECT_EQ(offsetof(SegmentHeader, ranks_offset), 48u);
   EXPECT_EQ(offsetof(SegmentHeader, cells_offset), 56u);
   EXPECT_EQ(offsetof(SegmentHeader, cell_count), 64u);
