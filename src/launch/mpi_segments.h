@@ -24,9 +24,9 @@ class MpiSegments {
   // Sends a signal to a child of ours, having noted all that it had until then.
   void signal_after_note(pid_t child, int number);
 
-  // Remembers what a job that began at `since` may have left when its processes were killed by others, unseen: files of
-  // this user that no process has mapped or open. Processes of other containers with the same /dev/shm are not seen, so
-  // this is for jobs that lost a process only.
+  // Remembers what a job that began at `since` may have left when its processes were killed by others, or gave up
+  // inside MPI_Init, unseen: files of this user that no process has mapped or open. Processes of other containers with
+  // the same /dev/shm are not seen, so this is for jobs that failed only.
   void note_orphans(time_t since);
 
   // Removes what is still there of it. To be called when the processes have ended.

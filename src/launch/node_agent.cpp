@@ -256,8 +256,7 @@ int NodeAgent::finish(uint64_t started_ns) {
   connections_.clear();
   end_descendants();
   outcome.failure = job_.failure();
-  if (outcome.failure && outcome.failure->may_be_of_launcher)
-    segments_left_.note_orphans(time(nullptr) - static_cast<time_t>(outcome.wall_ns / kSecond));
+  if (outcome.failure) segments_left_.note_orphans(time(nullptr) - static_cast<time_t>(outcome.wall_ns / kSecond));
   segments_left_.remove();
   launcher_.finish_output();
   outcome.host = host_;
