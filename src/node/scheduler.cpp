@@ -209,9 +209,12 @@ void Scheduler::come_back() {
 }
 
 void Scheduler::make_resident(uint64_t extra_bytes) {
-  has_slot_ = false;  // it is not to be given up meanwhile
+  has_slot_ = false;  // it is neither to be given up nor to be acquired by another thread meanwhile
+  is_acquiring_ = true;
   ledger_.make_resident(extra_bytes);
+  is_acquiring_ = false;
   has_slot_ = true;
+  if (away_threads_ != 0) release_slot(RankState::blocked_receive);
 }
 
 void Scheduler::enter_library() {
