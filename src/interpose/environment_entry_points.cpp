@@ -1,6 +1,8 @@
 // Entry points that begin and end a rank's part in the job, and those that end a communicator.
+#include <signal.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdio>
 
 #include "interpose/entry.h"
@@ -10,6 +12,25 @@ using namespace spillway::interpose;
 namespace mpi = spillway::mpi;
 
 namespace {
+
+// While one of these exists, libraries may catch the signals by which a job is ended; then all is as before. Some below
+// MPI do in MPI_Init: libfabric for its files (1.11 takes the first signal and does not end), UCX for its debugger.
+class EndingSignals {
+ public:
+  EndingSignals() {
+    for (size_t i = 0; i < kCount; ++i) sigaction(kNumbers[i], nullptr, &before_[i]);
+  }
+  ~EndingSignals() {
+    for (size_t i = 0; i < kCount; ++i) sigaction(kNumbers[i], &before_[i], nullptr);
+  }
+  EndingSignals(const EndingSignals&) = delete;
+  EndingSignals& operator=(const EndingSignals&) = delete;
+
+ private:
+  static constexpr int kNumbers[] = {SIGINT, SIGTERM, SIGHUP};
+  static constexpr size_t kCount = sizeof kNumbers / sizeof *kNumbers;
+  struct sigaction before_[kCount];
+};
 
 // Others would wait for the section while this rank waits for them in MPI_Finalize.
 void leave_critical_section(mpi::Runtime& runtime) {
@@ -28,6 +49,7 @@ __attribute__((destructor)) void leave_job() {
 
 SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
   UnmanagedScope scope;
+  EndingSignals signals;
   const int code = PMPI_Init(argc, argv);
   if (code == MPI_SUCCESS) mpi::start_runtime(arena());
   return code;
@@ -35,6 +57,7 @@ SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
 
 SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   UnmanagedScope scope;
+  EndingSignals signals;
   const int code = PMPI_Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS) mpi::start_runtime(arena());
   return code;

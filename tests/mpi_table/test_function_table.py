@@ -13,10 +13,16 @@ from in_use import COMPILER, headers_in_use, version
 HEADERS = headers_in_use()
 TABLE = function_table.read_table()
 
-# Where a library departs from the standard's prototype. Of local functions only: the others are checked to the letter.
+# Where a library departs from the standard's prototype. Of local functions only, which Spillway does not define.
 DEPARTURES = {
     "MPI_Pready_list": "MPI 4.0 libraries: the list of partitions without const",
     "MPI_Session_c2f": "Open MPI 5: takes a const MPI_Session",
+}
+# Others of which some version of a library has one other prototype, to the letter; it is called in the same way.
+OTHER_PROTOTYPES = {
+    "MPI_Psend_init": (  # MPICH 4.0.0: the buffer without const
+        "int(void *, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request *)"
+    ),
 }
 
 # What a library lacks of the version of MPI that it says it is.
@@ -77,9 +83,11 @@ def test_gives_the_prototypes_of_mpi_h(declared: Dict[str, mpi_header.Prototype]
     different = {
         name: (comparable(TABLE[name].prototype), comparable(prototype))
         for name, prototype in declared.items()
-        if name in TABLE and comparable(TABLE[name].prototype) != comparable(prototype)
+        if name in TABLE
+        and name not in DEPARTURES
+        and comparable(prototype) not in (comparable(TABLE[name].prototype), OTHER_PROTOTYPES.get(name))
     }
-    assert {name: pair for name, pair in different.items() if name not in DEPARTURES} == {}
+    assert different == {}
     assert all(TABLE[name].kind == "local" for name in DEPARTURES)
 
 

@@ -194,9 +194,11 @@ void irregular_exchange(CheckedProgram& program, int step) {
                 MPI_COMM_WORLD);
   program.holds(in == exchange.wanted);
   std::vector<int> in_place = exchange.out;
-  MPI_Alltoallv(MPI_IN_PLACE, nullptr, nullptr, MPI_DATATYPE_NULL, in_place.data(), counts, displacements, MPI_INT,
-                MPI_COMM_WORLD);
-  program.holds(in_place == exchange.wanted);
+  if (program.is_strict()) {  // of which Open MPI 4.1.2 makes nonsense, and hangs
+    MPI_Alltoallv(MPI_IN_PLACE, nullptr, nullptr, MPI_DATATYPE_NULL, in_place.data(), counts, displacements, MPI_INT,
+                  MPI_COMM_WORLD);
+    program.holds(in_place == exchange.wanted);
+  }
 
   // With a datatype for each peer; displacements in bytes.
   const std::vector<MPI_Datatype> types(exchange.counts.size(), MPI_INT);

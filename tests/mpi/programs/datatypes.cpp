@@ -223,13 +223,15 @@ void pairs_and_packed_data(CheckedProgram& program) {
   DoubleInt out[3], in[4];
   memset(in, 0x33, sizeof in);
   for (int i = 0; i < 3; ++i) out[i] = DoubleInt{program.rank() + i * 0.5, i};
-  MPI_Sendrecv(out, 3, MPI_DOUBLE_INT, program.right(), 1, in, 4, MPI_DOUBLE_INT, program.left(), 1, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
-  for (int i = 0; i < 3; ++i) {
-    program.equal(in[i].value, program.left() + i * 0.5);
-    program.equal(in[i].place, i);
+  if (program.is_strict()) {  // from which MPICH 4.0.0 crashes
+    MPI_Sendrecv(out, 3, MPI_DOUBLE_INT, program.right(), 1, in, 4, MPI_DOUBLE_INT, program.left(), 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    for (int i = 0; i < 3; ++i) {
+      program.equal(in[i].value, program.left() + i * 0.5);
+      program.equal(in[i].place, i);
+    }
+    program.equal(in[3].place, 0x33333333);
   }
-  program.equal(in[3].place, 0x33333333);
 
   char buffer[100], received[100];
   int position = 0;
