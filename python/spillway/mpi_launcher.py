@@ -14,9 +14,9 @@ _NAMES = {
 # What the launchers of each family say of themselves with --version.
 _SIGNS = {"mpich": ("HYDRA", "MPICH", "Intel(R) MPI", "MVAPICH"), "openmpi": ("OpenRTE", "Open MPI", "PRRTE")}
 # Few of the program's messages go through the MPI library, yet MPICH's shared-memory transports fill receive buffers of
-# 4 to 5 MiB in every rank at its start, which the budget has to pay for. With these it is less than 1 MiB. The last two
-# keep drivers of network adapters, which Ubuntu's MPICH loads, from catching the signals of a crash: they would turn it
-# into exit status 1, or hang in it.
+# 4 to 5 MiB in every rank at its start, which the budget has to pay for. With these it is less than 1 MiB. The last
+# three keep libraries that MPICH loads from catching signals: UCX the one of a hang-up, for its debugger; drivers of
+# network adapters those of a crash, which they would turn into exit status 1, or hang in.
 _SETTINGS = {
     "mpich": {
         "UCX_POSIX_FIFO_SIZE": "32",
@@ -24,6 +24,7 @@ _SETTINGS = {
         "UCX_SYSV_FIFO_SIZE": "32",
         "UCX_SYSV_RX_BUFS_GROW": "32",
         "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS": "8",
+        "UCX_DEBUG_SIGNO": "0",
         "HFI_NO_BACKTRACE": "1",
         "IPATH_NO_BACKTRACE": "1",
     },

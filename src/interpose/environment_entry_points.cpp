@@ -13,8 +13,8 @@ namespace mpi = spillway::mpi;
 
 namespace {
 
-// While one of these exists, libraries may catch the signals by which a job is ended; then all is as before. Some below
-// MPI do in MPI_Init: libfabric for its files (1.11 takes the first signal and does not end), UCX for its debugger.
+// While one of these exists, libraries may catch the signals by which a job is ended; then all is as before. Below
+// MPI_Init libfabric does, for its files: 1.11 takes the first signal and does not end.
 class EndingSignals {
  public:
   EndingSignals() {
