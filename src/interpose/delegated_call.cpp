@@ -78,6 +78,7 @@ void LibraryCall::leave_slot(node::RankState state) {
 
 void LibraryCall::enter_library() {
   runtime_->scheduler.enter_library();
+  runtime_->begin_library_call();
   lock_.release();
 }
 
@@ -90,6 +91,7 @@ void LibraryCall::created(int code, MPI_Comm* newcomm) {
 LibraryCall::~LibraryCall() {
   if (!is_away_) return;
   const mpi::CallLock lock;
+  runtime_->end_library_call();
   runtime_->scheduler.come_back();
 }
 

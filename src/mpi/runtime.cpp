@@ -151,21 +151,43 @@ void Runtime::send_acknowledgements() {
 // A call that looks for a message makes the library move on everything that it has in hand. On MPI_COMM_WORLD: for
 // MPI_COMM_SELF, MPICH looks no further than this process.
 bool Runtime::progress_library() {
-  if (finalized_ || self.record().pins == 0) return false;
+  if (finalized_ || !has_used_library_) return false;
+  // Before the look, so that a rank that begins after it sees this one rest, and rings it.
+  self.record().rests = 1;
+  if (self.record().pins == 0 && !is_library_in_use()) return false;
+  self.record().rests = 0;
   int flag = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
   return true;
 }
 
+bool Runtime::is_library_in_use() const {
+  for (uint32_t i = 0; i < self.rank_count(); ++i) {
+    const node::RankRecord& peer = self.peer(i);
+    const bool is_finished = static_cast<node::RankState>(peer.state.load()) == node::RankState::finished;
+    if (peer.library_calls != 0 || (peer.pins != 0 && !is_finished)) return true;
+  }
+  return false;
+}
+
+// That the rank is in the library, or has something in flight there, stands in its record already.
+void Runtime::needs_others_in_library() {
+  has_used_library_ = true;
+  for (uint32_t i = 0; i < self.rank_count(); ++i) {
+    node::RankRecord& peer = self.peer(i);
+    if (i != self.index() && peer.rests != 0 && peer.rests.exchange(0) != 0) node::LocalRank::ring(peer);
+  }
+}
+
 // Whoever needs this rank's part mostly needs it soon after it went to sleep, or is in the library now and waits.
 uint64_t Runtime::next_turn_ns() {
-  turn_ns_ = std::min(2 * turn_ns_, kLongestTurnNs);
+  turn_ns_ = std::min(2 * turn_ns_, self.record().pins != 0 ? kLongestTurnNs : kLongestIdleTurnNs);
   if (turn_ns_ <= kShortestTurnNs) return turn_ns_;
   const uint32_t ranks = self.rank_count();
   const uint64_t hurried = kShortestTurnNs * (1 + ranks / self.header().cpu_count);
   if (hurried >= turn_ns_) return turn_ns_;
   for (uint32_t i = 0; i < ranks; ++i)
-    if (static_cast<node::RankState>(self.peer(i).state.load()) == node::RankState::delegated) return hurried;
+    if (self.peer(i).library_calls != 0) return hurried;
   return turn_ns_;
 }
 

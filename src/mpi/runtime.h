@@ -60,9 +60,17 @@ class Runtime {
     });
   }
 
-  // Moves on what the rank has begun in the MPI library: others may wait there for its part, whatever this rank waits
-  // for. Returns false when nothing is open.
+  // Moves on what the rank has begun in the MPI library, while others may wait there for its part, whatever this rank
+  // waits for. That may be long after its own calls have returned: the library may have had no room for the end of what
+  // they sent. Returns false when nobody waits for this rank.
   bool progress_library();
+
+  // Around a call of the MPI library that may wait for others: these play their parts meanwhile.
+  void begin_library_call() {
+    self.record().library_calls.fetch_add(1);
+    needs_others_in_library();
+  }
+  void end_library_call() { self.record().library_calls.fetch_sub(1); }
 
   // How long the rank may sleep until it does that again.
   uint64_t next_turn_ns();
@@ -75,7 +83,9 @@ class Runtime {
   bool is_acknowledged(uint32_t token) const { return !unacknowledged_.contains(token); }
 
   // Memory of the rank is in use by the MPI library, or no longer.
-  void pin() { self.record().pins.fetch_add(1); }
+  void pin() {
+    if (self.record().pins.fetch_add(1) == 0) needs_others_in_library();
+  }
   void unpin() { self.record().pins.fetch_sub(1); }
 
   // The rank takes no part in MPI any more (MPI_Finalize has been called), but keeps its slot until the process ends.
@@ -101,6 +111,8 @@ class Runtime {
 
   void accept(const message::Cell& cell);
   void send_acknowledgements();
+  void needs_others_in_library();
+  bool is_library_in_use() const;
 
   std::vector<Acknowledgement> owed_;
   bool is_acknowledging_ = false;
@@ -109,7 +121,9 @@ class Runtime {
   BaseMemory base_memory_;
   static constexpr uint64_t kShortestTurnNs = 50000;
   static constexpr uint64_t kLongestTurnNs = 1000000;
+  static constexpr uint64_t kLongestIdleTurnNs = 10000000;  // for a rank that has nothing in flight itself
   uint64_t turn_ns_ = kShortestTurnNs;
+  bool has_used_library_ = false;  // for more than what concerns this rank alone
   bool finalized_ = false;
 };
 

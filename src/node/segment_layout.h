@@ -19,7 +19,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
-inline constexpr uint32_t kSegmentVersion = 4;
+inline constexpr uint32_t kSegmentVersion = 5;
 inline constexpr uint32_t kNoIndex = 0xffffffffu;
 
 // A rank holds a slot in `running` only. `delegated` is a rank inside a call of the MPI library that gathers several
@@ -80,6 +80,8 @@ struct alignas(128) RankRecord {
 
   std::atomic<uint64_t> critical_ticket;  // order of arrival at the critical section; 0 when it does not wait [lock]
   std::atomic<uint32_t> has_lent;  // 1 while the rank runs, or sleeps outside of MPI, but its slot is another's [lock]
+  std::atomic<uint32_t> library_calls;  // threads of the rank that are in a call of the MPI library that may wait
+  std::atomic<uint32_t> rests;          // 1: to be rung by a rank that begins to wait in the MPI library (mpi/runtime.h)
 };
 
 struct SegmentHeader {

@@ -18,6 +18,7 @@ PROGRAMS = [
     "matching",
     "nodes",
     "one_sided",
+    "owed_progress",
     "polling",
     "reductions",
     "request_queries",
