@@ -54,12 +54,12 @@ def _place_among(nodes: List[int], self: int) -> Place:
 
 
 def _nodes() -> _Nodes:
-    global _known
-    if _known is None:
-        from mpi4py import MPI
+    from mpi4py import MPI
 
-        if not MPI.Is_initialized() or MPI.Is_finalized():
-            raise RuntimeError("the nodes can be asked for between MPI.Init and MPI.Finalize only")
+    global _known
+    if not MPI.Is_initialized() or MPI.Is_finalized():
+        raise RuntimeError("the nodes can be asked for between MPI.Init and MPI.Finalize only")
+    if _known is None:
         world = MPI.COMM_WORLD
         node = world.Split_type(MPI.COMM_TYPE_SHARED, world.rank, MPI.INFO_NULL)
         node_of_rank = _number_nodes(world.allgather(node.bcast(world.rank, root=0)))
@@ -71,7 +71,7 @@ def _nodes() -> _Nodes:
 def learn_nodes() -> None:
     """Collective over MPI.COMM_WORLD the first time; then it does nothing.
 
-    RuntimeError: before MPI.Init or after MPI.Finalize. MPI's own errors are raised as mpi4py does.
+    RuntimeError: before MPI.Init or after MPI.Finalize. MPI's own errors come as mpi4py raises them.
     """
     _nodes()
 
@@ -84,11 +84,11 @@ def place(comm: "Optional[MPI.Comm]" = None) -> Place:
     """
     from mpi4py import MPI
 
+    node_of_rank = _nodes().node_of_rank
     if comm is None:
         comm = MPI.COMM_WORLD
     if not isinstance(comm, MPI.Comm):
         raise TypeError(f"a communicator of mpi4py is needed, not {type(comm).__name__}")
-    node_of_rank = _nodes().node_of_rank
     group, world = comm.Get_group(), MPI.COMM_WORLD.Get_group()
     try:
         self = group.rank

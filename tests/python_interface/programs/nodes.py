@@ -2,8 +2,11 @@
 
 import sys
 
+import mpi4py
 import spillway
-from mpi4py import MPI
+
+mpi4py.rc.initialize = False
+from mpi4py import MPI  # noqa: E402
 
 WORLD = MPI.COMM_WORLD
 
@@ -57,6 +60,16 @@ def check_mistakes():
         raise AssertionError(f"no {kind.__name__} for {wrong!r}")
 
 
+def check_that_mpi_is_needed():
+    for function in (spillway.place, spillway.learn_nodes, spillway.node_communicator, spillway.cyclic_world):
+        try:
+            function()
+        except RuntimeError as error:
+            assert "between MPI.Init and MPI.Finalize" in str(error)
+            continue
+        raise AssertionError(f"{function.__name__} before MPI.Init or after MPI.Finalize")
+
+
 def main():
     spillway.learn_nodes()
     check_place(WORLD)
@@ -74,8 +87,13 @@ def main():
         print(f"{WORLD.size} ranks on {spillway.place().node_count} nodes", flush=True)
 
 
+check_that_mpi_is_needed()
+assert not spillway.is_running()
+MPI.Init()
 try:
     main()
 except Exception:
     sys.excepthook(*sys.exc_info())
     WORLD.Abort(9)
+MPI.Finalize()
+check_that_mpi_is_needed()

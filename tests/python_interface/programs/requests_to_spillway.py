@@ -172,8 +172,27 @@ def allocated():
         view_of_new_array(9)
     check(spillway.usage().managed_bytes - before <= 5 * 8 * MIB, "not freed")
     check((view == 0).all(), "freed too early")
+    child = os.fork()
+    if child == 0:
+        is_whole = (view == 0).all()
+        view[...] = 1
+        del view
+        os._exit(0 if is_whole else 1)
+    check(os.waitpid(child, 0)[1] == 0 and (view == 0).all(), "a child's copy is not its own")
+    other_shapes()
     say("allocated and freed")
     globals()["still_there_at_exit"] = spillway.allocate(MIB)
+
+
+def other_shapes():
+    for shape, lengths in ((3, (3,)), (np.int64(3), (3,)), ([3, 4], (3, 4)), ((), ()), (0, (0,)), ((0, 4), (0, 4))):
+        check(spillway.allocate(shape).shape == lengths)
+    check(spillway.allocate(3, "M8[s]").dtype == np.dtype("M8[s]"))
+    raises(ValueError, "negative", spillway.allocate, (-2, -3))
+    raises(TypeError, "float", spillway.allocate, 2.5)
+    raises(TypeError, "Python objects", spillway.allocate, 3, [("name", object)])
+    for too_many in (1 << 50, 1 << 62, 1 << 70):
+        raises(MemoryError, f"{too_many} bytes", spillway.allocate, too_many, np.uint8)
 
 
 def view_of_new_array(number):
@@ -228,6 +247,7 @@ def without():
     made = spillway.allocate((5, 100), np.int16)
     made[...] = 3
     check(made.sum() == 1500)
+    other_shapes()
     say("not under Spillway")
 
 
