@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 LOAD, UNLOAD, DISCARD = 1, 2, 3
 
-_malloc = _library.exported("malloc", ctypes.c_void_p, ctypes.c_size_t)
-_free = _library.exported("free", None, ctypes.c_void_p)
+_malloc, _free = _library.process.malloc, _library.process.free
+_malloc.restype, _malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+_free.restype, _free.argtypes = None, (ctypes.c_void_p,)
 
 
 class _PyBuffer(ctypes.Structure):

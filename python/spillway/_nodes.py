@@ -5,7 +5,7 @@ of any of these functions is collective over MPI.COMM_WORLD; all others are loca
 have that behind you. For the thread that calls MPI.
 """
 
-from typing import TYPE_CHECKING, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, cast
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -37,7 +37,7 @@ _known: Optional[_Nodes] = None
 
 def _number_nodes(lowest_of_rank: List[int]) -> List[int]:
     """The number of each rank's node, where each node is known by its lowest rank."""
-    numbers = {}
+    numbers: Dict[int, int] = {}
     return [numbers.setdefault(lowest, len(numbers)) for lowest in lowest_of_rank]
 
 
@@ -61,10 +61,10 @@ def _nodes() -> _Nodes:
         raise RuntimeError("the nodes can be asked for between MPI.Init and MPI.Finalize only")
     if _known is None:
         world = MPI.COMM_WORLD
-        node = world.Split_type(MPI.COMM_TYPE_SHARED, world.rank, MPI.INFO_NULL)
+        node = cast(MPI.Intracomm, world.Split_type(MPI.COMM_TYPE_SHARED, world.rank, MPI.INFO_NULL))
         node_of_rank = _number_nodes(world.allgather(node.bcast(world.rank, root=0)))
         order = node.rank * (max(node_of_rank) + 1) + node_of_rank[world.rank]
-        _known = _Nodes(node_of_rank, node, world.Split(0, order))
+        _known = _Nodes(node_of_rank, node, cast(MPI.Intracomm, world.Split(0, order)))
     return _known
 
 

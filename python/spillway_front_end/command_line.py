@@ -43,7 +43,7 @@ def _parser(version: str, python_directory: str) -> Tuple[_Parser, _Parser]:
         "--python-path",
         action="version",
         version=python_directory,
-        help="show the directory that PYTHONPATH has to name for `import spillway` in MPI programs",
+        help="show the directory for PYTHONPATH with which scripts find the package spillway",
     )
     commands = main.add_subparsers(title="commands", metavar="command", dest="command", parser_class=_Parser)
     run = commands.add_parser(
