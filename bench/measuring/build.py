@@ -46,8 +46,8 @@ class Build:
         return self.mpi_of(self.program("pagerank")).flavour
 
     def mpi_of(self, program: str) -> Mpi:
-        from spillway.mpi_launcher import find_launcher, launcher_command
-        from spillway.mpi_library import TITLES, detect_mpi_library
+        from spillway_front_end.mpi_launcher import find_launcher, launcher_command
+        from spillway_front_end.mpi_library import TITLES, detect_mpi_library
 
         library = detect_mpi_library(program)
         launcher = find_launcher(library)

@@ -31,7 +31,7 @@ def _system() -> str:
 
 def description(folder: Path) -> Dict[str, Union[str, int, float]]:
     """`folder` is where the files of the measurement are."""
-    from spillway.spill_directory import file_system_of
+    from spillway_front_end.spill_directory import file_system_of
 
     memory_kib = int(_first_value("/proc/meminfo", "MemTotal").split()[0])
     return {

@@ -18,9 +18,9 @@ def _candidates(chosen: Optional[Path]) -> List[Path]:
 
 def _objection(folder: Path, needed_bytes: int) -> str:
     """Why large files should not go there; empty when they may."""
-    from spillway.errors import LaunchError
-    from spillway.sizes import format_size
-    from spillway.spill_directory import check_spill_directory
+    from spillway_front_end.errors import LaunchError
+    from spillway_front_end.sizes import format_size
+    from spillway_front_end.spill_directory import check_spill_directory
 
     try:
         free = check_spill_directory(str(folder), 0, True).free_bytes

@@ -6,9 +6,9 @@ import shutil
 import subprocess
 
 import pytest
-from spillway.command_line import parse_run_options
-from spillway.errors import LaunchError
-from spillway.plan import RunOptions
+from spillway_front_end.command_line import parse_run_options
+from spillway_front_end.errors import LaunchError
+from spillway_front_end.plan import RunOptions
 
 
 def test_options_of_the_program_stay_with_the_program():

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from spillway.machine import available_memory, total_memory, usable_cores
+from spillway_front_end.machine import available_memory, total_memory, usable_cores
 
 GIB = 1 << 30
 MEMINFO = "MemTotal:       33554432 kB\nMemFree:  1 kB\nMemAvailable:   20971520 kB\n"  # 32 and 20 GiB

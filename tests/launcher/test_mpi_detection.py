@@ -5,10 +5,10 @@ import stat
 import struct
 
 import pytest
-from spillway.elf_file import read_elf
-from spillway.errors import LaunchError
-from spillway.mpi_launcher import find_launcher, launcher_command
-from spillway.mpi_library import MpiLibrary, detect_mpi_library, find_program, mpi_library_of
+from spillway_front_end.elf_file import read_elf
+from spillway_front_end.errors import LaunchError
+from spillway_front_end.mpi_launcher import find_launcher, launcher_command
+from spillway_front_end.mpi_library import MpiLibrary, detect_mpi_library, find_program, mpi_library_of
 
 
 def executable(path, content):
@@ -207,6 +207,6 @@ def test_open_mpi_as_root(monkeypatch, user, allows):
 
 
 def find_launcher_stub():
-    from spillway.mpi_launcher import Launcher
+    from spillway_front_end.mpi_launcher import Launcher
 
     return Launcher("/usr/bin/mpiexec", "4.1.4")

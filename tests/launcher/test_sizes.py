@@ -1,8 +1,8 @@
 """Sizes as people write and read them."""
 
 import pytest
-from spillway.errors import LaunchError
-from spillway.sizes import format_size, parse_size
+from spillway_front_end.errors import LaunchError
+from spillway_front_end.sizes import format_size, parse_size
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import os
 from types import SimpleNamespace
 
 import pytest
-from spillway import spill_directory
-from spillway.errors import LaunchError
-from spillway.spill_directory import check_spill_directory, choose_spill_directory, file_system_of
+from spillway_front_end import spill_directory
+from spillway_front_end.errors import LaunchError
+from spillway_front_end.spill_directory import check_spill_directory, choose_spill_directory, file_system_of
 
 MIB = 1 << 20
 

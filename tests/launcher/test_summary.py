@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from spillway.machine import Figure
-from spillway.mpi_launcher import Launcher
-from spillway.mpi_library import MpiLibrary
-from spillway.plan import Plan
-from spillway.report import parse_report
-from spillway.spill_directory import SpillDirectory
-from spillway.summary import render_json, render_text
+from spillway_front_end.machine import Figure
+from spillway_front_end.mpi_launcher import Launcher
+from spillway_front_end.mpi_library import MpiLibrary
+from spillway_front_end.plan import Plan
+from spillway_front_end.report import parse_report
+from spillway_front_end.spill_directory import SpillDirectory
+from spillway_front_end.summary import render_json, render_text
 
 GIB = 1 << 30
 RANK = (

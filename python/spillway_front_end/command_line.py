@@ -1,6 +1,7 @@
 """The command line of `spillway`."""
 
 import argparse
+import os
 import sys
 from typing import List, Optional, TextIO, Tuple
 
@@ -26,7 +27,7 @@ def _whole_number(text: str) -> int:
         raise LaunchError(f"`{text}` is not a whole number", "write one, as in -n 64 --slots 2") from None
 
 
-def _parser(version: str) -> Tuple[_Parser, _Parser]:
+def _parser(version: str, python_directory: str) -> Tuple[_Parser, _Parser]:
     formatter = argparse.RawDescriptionHelpFormatter
     main = _Parser(
         prog="spillway",
@@ -38,6 +39,12 @@ def _parser(version: str) -> Tuple[_Parser, _Parser]:
     )
     main.add_argument("-h", "--help", action="help", help="show this text")
     main.add_argument("--version", action="version", version=f"Spillway {version}", help="show the version")
+    main.add_argument(
+        "--python-path",
+        action="version",
+        version=python_directory,
+        help="show the directory for PYTHONPATH with which scripts find the package spillway",
+    )
     commands = main.add_subparsers(title="commands", metavar="command", dest="command", parser_class=_Parser)
     run = commands.add_parser(
         "run",
@@ -105,9 +112,9 @@ def _unknown_option(option: str, run: argparse.ArgumentParser) -> LaunchError:
     )
 
 
-def parse_run_options(arguments: List[str], version: str = "") -> Optional[RunOptions]:
+def parse_run_options(arguments: List[str], version: str = "", python_directory: str = "") -> Optional[RunOptions]:
     """None when no command was given. Raises LaunchError on a mistake, SystemExit after help and version."""
-    main, run = _parser(version)
+    main, run = _parser(version, python_directory)
     options, rest = main.parse_known_args(arguments)
     if rest:
         raise _unknown_option(rest[0], run)
@@ -184,7 +191,7 @@ def main(arguments: List[str], library_directory: str, version: str) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        options = parse_run_options(arguments, version)
+        options = parse_run_options(arguments, version, os.path.join(library_directory, "python"))
         return EXIT_NOT_STARTED if options is None else _run(options, library_directory)
     except LaunchError as error:
         sys.stderr.write(error.render())
