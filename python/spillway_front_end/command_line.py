@@ -8,7 +8,7 @@ from typing import List, Optional, TextIO, Tuple
 from . import help_text
 from .errors import EXIT_NOT_STARTED, LaunchError
 from .mpi_library import FLAVOURS
-from .plan import Plan, RunOptions, make_plan, render_plan
+from .plan import RunOptions, make_plan, render_plan
 
 _SUMMARIES = ("text", "json", "none")
 
@@ -176,8 +176,8 @@ def _run(options: RunOptions, library_directory: str) -> int:
     report = parse_report(text)
     if report.figures["attached_ranks"] == 0 and not report.failure:
         sys.stderr.write(
-            "spillway: warning: no rank called MPI_Init, so Spillway had nothing to do: no memory was unloaded, no slot "
-            "was waited for\n"
+            "spillway: warning: no rank called MPI_Init, so Spillway had nothing to do: no memory was unloaded, no "
+            "slot was waited for\n"
         )
     if options.summary != "none":
         from .summary import render_json, render_text

@@ -1,4 +1,4 @@
-"""The type of the fixtures that compute ranks. Not in conftest.py: of those there are several, and an import gets any."""
+"""The type of the fixtures that compute ranks. Not in conftest.py: there are several, and an import gets any."""
 
 from typing import List, Protocol
 

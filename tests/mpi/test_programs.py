@@ -1,4 +1,4 @@
-"""Self-checking MPI programs, one for each family of operations: right under any number of slots, and equal to plain MPI."""
+"""Self-checking MPI programs, one for each family of operations: right with any number of slots, equal to plain MPI."""
 
 import json
 

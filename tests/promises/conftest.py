@@ -14,7 +14,7 @@ def phases(build_dir: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def job(spillway, spill_dir, tmp_path, phases) -> Callable[..., List[str]]:
-    """job(flavour, ranks, slots, memory, *arguments): the command; its summary goes to the file that `summary` reads."""
+    """job(flavour, ranks, slots, memory, *arguments): the words; the summary goes to the file that `summary` reads."""
 
     def command(flavour: str, ranks: int, slots: int, memory: str, *arguments: Any) -> List[Any]:
         options = ["-n", ranks, "--slots", slots, "--memory", memory, "--spill-dir", spill_dir]

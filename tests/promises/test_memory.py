@@ -26,7 +26,10 @@ def proportional_kib(pid):
 
 
 def snapshot_kib(pids):
-    """The ranks' proportional share at one moment: they stand still meanwhile, or memory on its way from one to another would count twice."""
+    """The ranks' proportional share at one moment.
+
+    They stand still meanwhile, or memory on its way from one to another would count twice.
+    """
     send(pids, signal.SIGSTOP)
     total = sum(proportional_kib(pid) for pid in pids)
     send(pids, signal.SIGCONT)
@@ -42,7 +45,7 @@ def send(pids, number):
 
 
 def peak_of_ranks_mib(run, command, program, timeout_s=120):
-    """Runs a job and samples the proportional share of all its ranks together. Returns the peak and the number of samples."""
+    """Runs a job and samples the proportional share of all its ranks together: the peak and the number of samples."""
     process = run.start(command)
     peak = samples = 0
     deadline = time.monotonic() + timeout_s

@@ -1,4 +1,4 @@
-"""A program gives the results that it gives on plain MPI, however little of it is in memory and however few ranks run at a time."""
+"""A program gives the results of plain MPI, however little of it is in memory and however few ranks run at a time."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Too little memory, and a spill directory that gets full in mid-run: one message with rank, cause and remedy, and an orderly end."""
+"""Too little memory, and a spill directory that gets full in mid-run: one message, and an orderly end."""
 
 import re
 

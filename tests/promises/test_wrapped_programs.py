@@ -1,4 +1,4 @@
-"""Programs that are started by a shell, or load MPI late: the preloaded library keeps out of processes that have no MPI."""
+"""Programs that a shell starts, or that load MPI late: the preloaded library stays out of processes without MPI."""
 
 import re
 

@@ -1,8 +1,9 @@
 """Writes how Spillway calls the MPI library, for one mpi.h.
 
-Spillway exports MPI_X and, for Fortran bindings and profiling tools, PMPI_X under names that are the library's too. So it
-reaches the library's functions by their addresses, which loaded_library.cpp looks up: a structure of function pointers,
-and for each a macro PMPI_X that stands for the call. The declarations are included before all else in every source.
+Spillway exports MPI_X and, for Fortran bindings and profiling tools, PMPI_X under names that are the library's too. So
+it reaches the library's functions by their addresses, which loaded_library.cpp looks up: a structure of function
+pointers, and for each a macro PMPI_X that stands for the call. The declarations are included before all else in every
+source.
 """
 
 import argparse

@@ -33,7 +33,8 @@ _KINDS = {
     ),
     "blocking": (
         "library, blocking",
-        "The MPI library's. The rank has no slot during the call, since it may wait for others; its memory stays resident.",
+        "The MPI library's. The rank has no slot during the call, since it may wait for others; its memory "
+        "stays resident.",
     ),
     "request": (
         "library, request",
