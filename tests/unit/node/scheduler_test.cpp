@@ -279,6 +279,43 @@ TEST(SchedulerTest, tells_who_waits_for_room_when_a_rank_that_was_asked_goes_int
   loader.join();
 }
 
+TEST(SchedulerTest, keeps_the_slot_of_a_thread_that_waits_for_room_while_others_of_its_rank_come_and_go) {
+  Segment segment = Segment::create(config_of(2, 2, 32 * kMiB));
+  std::atomic<bool> has_memory = false;
+  std::thread sleeping_rank([&] {
+    SimulatedRank rank(mapped_again(segment), 1);
+    rank.scheduler.acquire_slot();
+    rank.allocate(20 * kMiB);
+    has_memory = true;
+    rank.wait_for_news(1);
+    retire_rank(rank.self.segment(), 1);
+  });
+  while (!has_memory || state_of(segment.rank(1)) == RankState::running) usleep(100);
+
+  SimulatedRank rank(mapped_again(segment), 0);
+  static Scheduler* scheduler;
+  static int visits;
+  scheduler = &rank.scheduler;
+  visits = 0;
+  RankHooks hooks = rank.self.hooks();
+  hooks.before_sleep = [] {  // another thread of the rank waits in MPI, and comes back
+    scheduler->leave(RankState::blocked_receive);
+    scheduler->come_back();
+    ++visits;
+  };
+  rank.scheduler.acquire_slot();
+  rank.self.set_hooks(hooks);
+  rank.scheduler.make_resident(20 * kMiB);
+  EXPECT_GE(visits, 1);
+  EXPECT_TRUE(rank.scheduler.has_slot());
+  EXPECT_EQ(rank.self.state(), RankState::running);
+  EXPECT_EQ(segment.header().free_slots, 1u);
+  rank.scheduler.release_slot(RankState::blocked_receive);
+  EXPECT_EQ(segment.header().free_slots, 2u);
+  rank.notify(1);
+  sleeping_rank.join();
+}
+
 TEST(LocalRankTest, unloads_nothing_of_a_rank_that_was_pinned_since_it_was_asked) {
   Segment segment = Segment::create(config_of(2, 2));
   SimulatedRank rank(mapped_again(segment), 0);
