@@ -312,6 +312,7 @@ TEST(SchedulerTest, keeps_the_slot_of_a_thread_that_waits_for_room_while_others_
   EXPECT_EQ(segment.header().free_slots, 1u);
   rank.scheduler.release_slot(RankState::blocked_receive);
   EXPECT_EQ(segment.header().free_slots, 2u);
+  retire_rank(rank.self.segment(), 0);
   rank.notify(1);
   sleeping_rank.join();
 }
