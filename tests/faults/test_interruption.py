@@ -112,6 +112,17 @@ def test_reader_that_goes_away_ends_the_job(run, job_command, flavour):
     process.stderr.close()
 
 
+def test_interruption_before_the_front_end_can_act_on_it_ends_it_without_a_word(run, spillway):
+    def interrupt_when_it_can_act():
+        heed_signals()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        os.kill(os.getpid(), signal.SIGINT)
+
+    process = run.start([spillway, "--version"], preexec_fn=interrupt_when_it_can_act)
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == -signal.SIGINT
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_interruption_at_any_moment_of_the_start_leaves_nothing(run, job_command, flavour, number):
     moments = random.Random(7)
