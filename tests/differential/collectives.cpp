@@ -162,8 +162,9 @@ void start_alltoall(CollectiveCall& call, Random& random) {
 void start_uneven_alltoall(CollectiveCall& call, Random& random) {
   const Communicator& communicator = call.communicator();
   const Item item(call.program(), random, 4 * call.program().size());
-  const bool is_in_place = random.chance(20) && !communicator.is_inter();
   const bool has_types = random.chance(50);
+  // Not with one datatype for all, of which Open MPI 4.1.2 makes nonsense.
+  const bool is_in_place = random.chance(20) && has_types && !communicator.is_inter();
   const int low = communicator.size(0);
   const int high = communicator.size(communicator.other(0));
   const std::vector<int> there = some_counts(random, item, low * high);
