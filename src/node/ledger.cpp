@@ -89,9 +89,11 @@ void Ledger::charge_everything(uint64_t extra_bytes) {
   if (self_.hooks().all_charged != nullptr) self_.hooks().all_charged();
 }
 
-void Ledger::charge(uint64_t extra_bytes) {
+void Ledger::charge(uint64_t extra_bytes) { adopt(extra_bytes, extra_bytes); }
+
+void Ledger::adopt(uint64_t resident_bytes, uint64_t managed_bytes) {
   NodeLock lock(self_.header());
-  if (self_.state() != RankState::finished) add_resident(extra_bytes, extra_bytes);
+  if (self_.state() != RankState::finished) add_resident(resident_bytes, managed_bytes);
 }
 
 void Ledger::make_resident(uint64_t extra_bytes) {
@@ -101,6 +103,7 @@ void Ledger::make_resident(uint64_t extra_bytes) {
     if (try_make_resident(extra_bytes)) return;
   }
   if (self_.hooks().drop_spare != nullptr) self_.hooks().drop_spare();
+  if (!rank_can_fit(extra_bytes) && self_.hooks().uncount_untouched != nullptr) self_.hooks().uncount_untouched();
   fail_if_rank_cannot_fit(extra_bytes);
   trim_store();
   wait_for_room(extra_bytes);
@@ -229,11 +232,16 @@ Ledger::Hope Ledger::who_can_still_make_room() const {
   return hope;
 }
 
+bool Ledger::rank_can_fit(uint64_t extra_bytes) const {
+  const uint64_t own = self_.record().managed_bytes + extra_bytes;
+  return own + store_floor_bytes() + reserved_base_bytes() <= self_.header().budget_bytes;
+}
+
 void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
+  if (rank_can_fit(extra_bytes)) return;
   const uint64_t own = self_.record().managed_bytes + extra_bytes;
   const uint64_t base = reserved_base_bytes();
   const uint64_t budget = self_.header().budget_bytes;
-  if (own + store_floor_bytes() + base <= budget) return;
   // The store's floor grows with the budget, and small allocations grow with the program's work: what is named must
   // still be enough then.
   const uint64_t growth = base != 0 ? self_.rank_count() * kGrowthPerRank : 0;
@@ -242,7 +250,7 @@ void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
   base::fatal(
       "needs %llu MiB of memory at once, which --memory %lluM does not allow\n"
       "  Cause:  besides, %llu MiB are kept for messages, and so far %llu MiB go to what is never unloaded of %u "
-      "processes: programs,\n          libraries, static data, small allocations.\n"
+      "processes: programs,\n          libraries, small variables and allocations.\n"
       "  Remedy: give --memory %lluM or more, or %s.",
       in_mib(own), in_mib(budget), in_mib(store_floor_bytes()), in_mib(base), self_.rank_count(), in_mib(enough),
       base > own ? "run with fewer ranks, unless the program itself has much data in small allocations"

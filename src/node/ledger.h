@@ -38,8 +38,8 @@ class Ledger {
   // The same without waiting, for threads that cannot sleep on the rank's behalf: may go beyond the budget.
   void charge(uint64_t extra_bytes);
 
-  // Memory that was allocated before the rank attached. It has been in memory all along.
-  void adopt(uint64_t bytes) { charge(bytes); }
+  // Memory that the rank had before it attached, and what of it is in memory.
+  void adopt(uint64_t resident_bytes, uint64_t managed_bytes);
 
   // The rank has given up `resident_bytes` of residency; of its memory `managed_bytes` are freed for good.
   // Once the rank has retired, this and the calls above do nothing: destructors may free memory after that.
@@ -82,6 +82,7 @@ class Ledger {
   RankRecord* best_victim();                      // [lock]
   bool may_unload(const RankRecord& rank) const;  // [lock]
   Hope who_can_still_make_room() const;           // [lock]
+  bool rank_can_fit(uint64_t extra_bytes) const;
   void fail_if_rank_cannot_fit(uint64_t extra_bytes) const;
 
   LocalRank& self_;

@@ -27,6 +27,8 @@ struct RankHooks {
   // Moves on what the rank has begun in the MPI library. Returns the longest time to sleep before the next turn, or 0
   // when nothing is open.
   uint64_t (*progress_library)() = nullptr;
+  // The rank does not fit with all that it has: leave out of the account what it has never touched; returns its bytes.
+  uint64_t (*uncount_untouched)() = nullptr;
 };
 
 class LocalRank {

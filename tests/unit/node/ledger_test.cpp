@@ -201,7 +201,7 @@ TEST_F(LedgerTest, makes_a_rank_wait_again_when_the_node_is_over_its_budget) {
 
 TEST_F(LedgerTest, charges_memory_from_before_the_rank_attached) {
   SimulatedRank rank(mapped_again(segment_), 0);
-  rank.ledger.adopt(8 * kMiB);
+  rank.ledger.adopt(8 * kMiB, 8 * kMiB);
   EXPECT_EQ(segment_.header().resident_bytes, 8 * kMiB) << "it has been in memory all along";
   rank.scheduler.acquire_slot();
   EXPECT_EQ(segment_.header().resident_bytes, 8 * kMiB);
