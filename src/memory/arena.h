@@ -17,8 +17,8 @@
 // Large static variables (Fortran's COMMON blocks and module arrays, static arrays of C and C++) are regions too, once
 // they are adopted: they keep their addresses, and a part of the arena's addresses that nothing is ever mapped to is
 // their place in the file. Programs declare them for the largest problem and touch as much as the problem at hand
-// needs, so they are cut into pieces: one that nobody has touched costs nothing to unload, and when the rank would else
-// not fit at all, it is not even counted until somebody touches it.
+// needs, so they are cut into pieces: one that nobody has touched costs nothing to unload, and can be left out of the
+// account until somebody touches it.
 //
 // A program that knows better may load, unload and discard ranges of its own allocations while it runs (SBMA 3.1). That
 // moves pages, but no charge: a rank that runs is charged for all of its memory, since it may touch any of it.
@@ -103,8 +103,9 @@ class Arena {
   // called; the variable lives as long as the process.
   StaticCharge adopt(const void* address, size_t bytes, Beginning beginning);
 
-  // Leaves static data out of the account that nobody has touched so far. Returns their bytes.
-  uint64_t uncount_untouched();
+  // Leaves `wanted_bytes` or more of the static data that nobody has touched so far out of the account, as far as there
+  // are as many: last pieces first, as arrays are filled from the front. Returns their bytes.
+  uint64_t uncount_untouched(uint64_t wanted_bytes);
 
   // Takes back into the account what has been touched of them since. Returns their bytes, which the caller charges.
   uint64_t count_touched();

@@ -60,14 +60,14 @@ StaticCharge Arena::adopt(const void* address, size_t bytes, Beginning beginning
   return charge;
 }
 
-uint64_t Arena::uncount_untouched() {
+uint64_t Arena::uncount_untouched(uint64_t wanted_bytes) {
   MemoryAccount charged_to;
   uint64_t resident = 0, managed = 0;
   {
     MutexHolder hold(mutex_);
     charged_to = account_;
-    for (uint32_t i = 0; i < region_count_; ++i) {
-      Region& region = regions_[i];
+    for (uint32_t i = region_count_; i > 0 && managed < wanted_bytes; --i) {
+      Region& region = regions_[i - 1];
       if (!region.is_static || !region.is_counted || holds_something(region)) continue;
       if (is_charged(region)) resident += region.bytes;
       managed += region.bytes;

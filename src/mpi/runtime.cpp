@@ -36,7 +36,7 @@ void all_charged_hook() { the_runtime->arena.mark_all_charged(); }
 
 uint64_t drop_spare_hook() { return the_runtime->arena.drop_spare(); }
 
-uint64_t uncount_untouched_hook() { return the_runtime->arena.uncount_untouched(); }
+uint64_t uncount_untouched_hook(uint64_t bytes) { return the_runtime->arena.uncount_untouched(bytes); }
 
 uint64_t trim_store_hook() { return the_runtime->store.trim(); }
 
@@ -86,7 +86,7 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
       store(self, ledger, attachment_.take_message_spill(), spill_directory),
       mailbox(self),
       arena(managed),
-      static_data(managed, ledger),
+      static_data(managed, self, ledger),
       base_memory_(managed) {
   node::RankRecord& record = self.record();
   record.pid = getpid();
@@ -99,7 +99,7 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
 void Runtime::prepare_to_sleep() {
   store.release_buffer();
   if (self.record().pins != 0) arena.drop_spare();  // nobody could ask for it
-  static_data.charge_touched();
+  static_data.update_charge();
   ledger.set_base(base_memory_.bytes());
   turn_ns_ = kShortestTurnNs;
 }

@@ -7,6 +7,7 @@
 namespace spillway::mpi {
 namespace {
 
+constexpr uint64_t kSettlingNs = 10000000000;  // of computing: initialisation is over by then, mostly
 constexpr uint64_t kMostCost = 50;  // looking takes at most this part of the time
 
 struct Adoption {
@@ -30,10 +31,14 @@ void StaticData::adopt(uint64_t minimum_bytes) {
   ledger_.adopt(adoption.charge.resident_bytes, adoption.charge.managed_bytes);
 }
 
-void StaticData::charge_touched() {
+void StaticData::update_charge() {
   const uint64_t now = base::now_ns();
   if (now < next_look_ns_) return;
   if (const uint64_t bytes = arena_.count_touched(); bytes != 0) ledger_.charge(bytes);
+  if (!is_settled_ && self_.record().statistics.compute_ns >= kSettlingNs) {
+    arena_.uncount_untouched(~uint64_t{0});
+    is_settled_ = true;
+  }
   const uint64_t end = base::now_ns();
   next_look_ns_ = end + kMostCost * (end - now);
 }

@@ -1,8 +1,10 @@
 // The large static variables of the rank's program, which the arena adopts: what the ledger is told of them.
 //
-// They are charged as if they came from malloc: all of them from MPI_Init on, whether they are touched or not, since
-// nobody can stop a rank that touches them at last. Only a rank that would not fit in that way is charged for what it
-// has touched; then what it touches anew is seen when it goes to sleep.
+// At first they are charged as if they came from malloc, touched or not: a rank that runs may touch them, and nobody
+// can stop it then. If the rank does not fit in that way, so much is left out as does not fit. But programs declare
+// arrays for the largest problem that they can solve; whoever holds room for those of all ranks unloads memory that
+// could stay. So what a rank has left untouched while it computed for some seconds is not charged any more. What it
+// touches then is seen when it goes to sleep, and charged from there on.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +16,20 @@ namespace spillway::mpi {
 
 class StaticData {
  public:
-  StaticData(memory::Arena& arena, node::Ledger& ledger) : arena_(arena), ledger_(ledger) {}
+  StaticData(memory::Arena& arena, const node::LocalRank& self, node::Ledger& ledger)
+      : arena_(arena), self_(self), ledger_(ledger) {}
 
   // To be called once, before the rank takes its first slot.
   void adopt(uint64_t minimum_bytes);
 
-  // Charges what has been touched that was not counted before. To be called often.
-  void charge_touched();
+  // Brings the charge up to date with what has been touched. To be called often, before the rank sleeps.
+  void update_charge();
 
  private:
   memory::Arena& arena_;
+  const node::LocalRank& self_;
   node::Ledger& ledger_;
+  bool is_settled_ = false;  // only what was touched is charged
   uint64_t next_look_ns_ = 0;
 };
 

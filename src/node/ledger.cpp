@@ -103,7 +103,8 @@ void Ledger::make_resident(uint64_t extra_bytes) {
     if (try_make_resident(extra_bytes)) return;
   }
   if (self_.hooks().drop_spare != nullptr) self_.hooks().drop_spare();
-  if (!rank_can_fit(extra_bytes) && self_.hooks().uncount_untouched != nullptr) self_.hooks().uncount_untouched();
+  const uint64_t beyond = bytes_beyond_budget(extra_bytes);
+  if (beyond != 0 && self_.hooks().uncount_untouched != nullptr) self_.hooks().uncount_untouched(beyond);
   fail_if_rank_cannot_fit(extra_bytes);
   trim_store();
   wait_for_room(extra_bytes);
@@ -232,13 +233,15 @@ Ledger::Hope Ledger::who_can_still_make_room() const {
   return hope;
 }
 
-bool Ledger::rank_can_fit(uint64_t extra_bytes) const {
-  const uint64_t own = self_.record().managed_bytes + extra_bytes;
-  return own + store_floor_bytes() + reserved_base_bytes() <= self_.header().budget_bytes;
+// What the rank alone is too large by.
+uint64_t Ledger::bytes_beyond_budget(uint64_t extra_bytes) const {
+  const uint64_t needed = self_.record().managed_bytes + extra_bytes + store_floor_bytes() + reserved_base_bytes();
+  const uint64_t budget = self_.header().budget_bytes;
+  return needed > budget ? needed - budget : 0;
 }
 
 void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
-  if (rank_can_fit(extra_bytes)) return;
+  if (bytes_beyond_budget(extra_bytes) == 0) return;
   const uint64_t own = self_.record().managed_bytes + extra_bytes;
   const uint64_t base = reserved_base_bytes();
   const uint64_t budget = self_.header().budget_bytes;

@@ -82,7 +82,7 @@ class Ledger {
   RankRecord* best_victim();                      // [lock]
   bool may_unload(const RankRecord& rank) const;  // [lock]
   Hope who_can_still_make_room() const;           // [lock]
-  bool rank_can_fit(uint64_t extra_bytes) const;
+  uint64_t bytes_beyond_budget(uint64_t extra_bytes) const;
   void fail_if_rank_cannot_fit(uint64_t extra_bytes) const;
 
   LocalRank& self_;
