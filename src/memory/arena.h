@@ -150,7 +150,7 @@ class Arena {
     bool is_file_backed = false;  // mapped from the spill file
     bool is_static = false;
     bool is_counted = true;
-    bool was_touched = false;     // when somebody last looked
+    bool was_touched = false;  // when somebody last looked
     Beginning beginning = Beginning::zeros;
 
     uint64_t end() const { return begin + bytes; }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 
-
 namespace spillway::memory {
 namespace {
 

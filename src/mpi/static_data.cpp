@@ -8,7 +8,7 @@ namespace spillway::mpi {
 namespace {
 
 constexpr uint64_t kSettlingNs = 10000000000;  // of computing: initialisation is over by then, mostly
-constexpr uint64_t kMostCost = 50;  // looking takes at most this part of the time
+constexpr uint64_t kMostCost = 50;             // looking takes at most this part of the time
 
 struct Adoption {
   memory::Arena& arena;

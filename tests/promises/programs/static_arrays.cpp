@@ -2,11 +2,13 @@
 //
 //   static_arrays sweep ROUNDS       every rank reads all its arrays and writes half of them, in each round
 //   static_arrays touch MIB ROUNDS   the same with the first MIB of the large array alone; nobody touches the rest
-//   static_arrays usage              rank 0 prints what Spillway says of its memory, before and after it wrote the arrays
+//   static_arrays usage              rank 0 prints what Spillway says of its memory, before and after it wrote the
+//   arrays static_arrays settle SECONDS     the same, before and after it took its time and touched nothing
 //   static_arrays exchange ROUNDS    each rank sends its large array to the next one: into another static array, by the
 //                                    calls that Spillway carries out and by those that the MPI library does
 //   static_arrays read               each rank reads a file with read(2) into a static array
-//   static_arrays threads ROUNDS     as sweep; another thread counts in a small variable all the time, also in the sleep
+//   static_arrays threads ROUNDS     as sweep; another thread counts in a small variable all the time, also in the
+//   sleep
 //
 // STATIC_MIB: size of the large array that begins with zeros. Rank 0 prints a line per round that depends on every byte
 // of every rank, and is the same for the same ranks and arguments.
@@ -78,7 +80,8 @@ uint64_t digest_of_initialised() {
 }
 
 void change_half(uint64_t* words, size_t count, int round) {
-  for (size_t i = static_cast<size_t>(round % 2); i < count / 2; i += 2) words[i] = mixed(words[i] + words[count - 1 - i]);
+  for (size_t i = static_cast<size_t>(round % 2); i < count / 2; i += 2)
+    words[i] = mixed(words[i] + words[count - 1 - i]);
 }
 
 void sweep(size_t words, bool with_initialised, int rounds) {
@@ -128,12 +131,14 @@ void read_files() {
   report(0, digest(zeroed, kZeroedWords));
   FILE* file = tmpfile();
   for (size_t i = 0; i < kZeroedWords; i += kWordsPerMiB) {
-    if (pwrite(fileno(file), zeroed + i, 1 << 20, static_cast<off_t>(i * sizeof(uint64_t))) != 1 << 20) MPI_Abort(MPI_COMM_WORLD, 3);
+    if (pwrite(fileno(file), zeroed + i, 1 << 20, static_cast<off_t>(i * sizeof(uint64_t))) != 1 << 20)
+      MPI_Abort(MPI_COMM_WORLD, 3);
   }
   memset(zeroed, 1, sizeof zeroed);
   report(1, digest(zeroed, kZeroedWords));
   for (size_t i = 0; i < kZeroedWords; i += kWordsPerMiB)
-    if (pread(fileno(file), zeroed + i, 1 << 20, static_cast<off_t>(i * sizeof(uint64_t))) != 1 << 20) MPI_Abort(MPI_COMM_WORLD, 3);
+    if (pread(fileno(file), zeroed + i, 1 << 20, static_cast<off_t>(i * sizeof(uint64_t))) != 1 << 20)
+      MPI_Abort(MPI_COMM_WORLD, 3);
   fclose(file);
   report(2, digest(zeroed, kZeroedWords));
 }
@@ -169,6 +174,12 @@ int main(int argc, char** argv) {
   } else if (strcmp(what, "usage") == 0) {
     print_usage();
     sweep(kZeroedWords, true, 1);
+    print_usage();
+  } else if (strcmp(what, "settle") == 0) {
+    print_usage();
+    sleep(static_cast<unsigned>(number));
+    report(0, 0);  // it sleeps in MPI twice: its time is accounted for at the end of the first
+    report(1, 0);
     print_usage();
   } else if (strcmp(what, "exchange") == 0) {
     exchange(number);
