@@ -14,7 +14,7 @@ def phases(build_dir: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def job_of(spillway, spill_dir, tmp_path) -> Callable[..., List[Any]]:
-    """job_of(program, ranks, slots, memory, *arguments): the command; its summary goes to the file that `summary` reads."""
+    """job_of(program, ranks, slots, memory, *arguments): the command; `summary` reads the file with its summary."""
 
     def command(program: Path, ranks: int, slots: int, memory: str, *arguments: Any) -> List[Any]:
         options = ["-n", ranks, "--slots", slots, "--memory", memory, "--spill-dir", spill_dir]
