@@ -103,8 +103,7 @@ void Ledger::make_resident(uint64_t extra_bytes) {
     if (try_make_resident(extra_bytes)) return;
   }
   if (self_.hooks().drop_spare != nullptr) self_.hooks().drop_spare();
-  const uint64_t beyond = bytes_beyond_budget(extra_bytes);
-  if (beyond != 0 && self_.hooks().uncount_untouched != nullptr) self_.hooks().uncount_untouched(beyond);
+  uncount_untouched(bytes_beyond_budget(extra_bytes));
   fail_if_rank_cannot_fit(extra_bytes);
   trim_store();
   wait_for_room(extra_bytes);
@@ -121,7 +120,8 @@ void Ledger::wait_for_room(uint64_t extra_bytes) {
     else if (patience_ends_ns == 0)
       patience_ends_ns = base::now_ns() + kLibraryPatienceNs;
     if (hope == Hope::none || (patience_ends_ns != 0 && base::now_ns() >= patience_ends_ns)) {
-      if (trim_store() != 0 || spill_store(extra_bytes) != 0) continue;
+      if (trim_store() != 0 || uncount_untouched(missing_room(extra_bytes)) != 0 || spill_store(extra_bytes) != 0)
+        continue;
       return overdraw(extra_bytes);
     }
     self_.attend_and_sleep(bell, patience_ends_ns == 0 ? 0 : kLibraryPatienceNs / 8);
@@ -162,6 +162,17 @@ void Ledger::leave_line() {
   --self_.header().loading_ranks;
   me.state = static_cast<uint32_t>(RankState::running);
   self_.ring_loading_ranks();
+}
+
+uint64_t Ledger::missing_room(uint64_t extra_bytes) const {
+  NodeLock lock(self_.header());
+  const uint64_t wanted = used_bytes() + missing_charge(extra_bytes);
+  return wanted > self_.header().budget_bytes ? wanted - self_.header().budget_bytes : 0;
+}
+
+uint64_t Ledger::uncount_untouched(uint64_t wanted_bytes) {
+  if (wanted_bytes == 0 || self_.hooks().uncount_untouched == nullptr) return 0;
+  return self_.hooks().uncount_untouched(wanted_bytes);
 }
 
 uint64_t Ledger::trim_store() { return self_.hooks().trim_store != nullptr ? self_.hooks().trim_store() : 0; }
