@@ -10,6 +10,10 @@ namespace spillway::library {
 
 std::atomic<bool> library_found = false;
 
+namespace {
+void* the_library = nullptr;  // set before library_found
+}
+
 void find_functions(void* library);  // generated
 
 namespace {
@@ -65,10 +69,13 @@ void find_mpi_library() {
   if (library == nullptr)
     base::fatal(
         "cannot find the MPI library that this MPI call belongs to: link the program with it, or preload it too");
+  the_library = library;
   find_functions(library);
   find_handles(library);
   library_found.store(true, std::memory_order_release);
 }
+
+void* mpi_library() { return is_found() ? the_library : nullptr; }
 
 void report_missing(const char* function) {
   base::fatal(

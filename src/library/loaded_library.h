@@ -12,6 +12,9 @@ inline bool is_found() { return library_found.load(std::memory_order_acquire); }
 // Ends the process with a message when there is none. Thread-safe.
 void find_mpi_library();
 
+// Its handle, as of dlopen; nullptr before it was found.
+void* mpi_library();
+
 // The library lacks a function that it should have by the mpi.h that Spillway was built with: ends the process.
 [[noreturn]] void report_missing(const char* function);
 

@@ -14,8 +14,8 @@ namespace spillway::memory {
 namespace {
 
 constexpr uint64_t kHugePageBytes = 2 << 20;
+constexpr uint64_t kStackBytes = 64 << 10;  // more than unloading takes of the stack
 constexpr uint64_t kSmallestArenaBytes = 1ull << 36;
-constexpr uint32_t kMaximumRegions = 60000;  // the kernel allows 65,530 mappings
 
 // Dirty pages closer than this are written in one piece with what lies between: below it a device does worse with two
 // requests than with the longer one.
@@ -101,7 +101,7 @@ void* Arena::place(uint64_t bytes, uint64_t alignment) {
     free_region_ = entry + 1;
     return nullptr;
   }
-  regions_[entry] = Region{begin, bytes, 0, 0, false};
+  regions_[entry] = Region{.begin = begin, .bytes = bytes, .file_offset = begin - begin_};
   region_of_granule_[(begin - begin_) / kGranuleBytes] = entry + 1;
   managed_bytes_ += bytes;
   return reinterpret_cast<void*>(begin);
@@ -191,7 +191,7 @@ void Arena::release(Region& region) {
   if (mmap(address, region.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
       MAP_FAILED)
     madvise(address, region.bytes, MADV_DONTNEED);
-  if (region.is_file_backed) file_.drop_cache(region.begin - begin_, region.bytes);
+  if (region.is_file_backed) file_.drop_cache(region.file_offset, region.bytes);
   addresses_.give_back(region.begin, region.bytes);
   managed_bytes_ -= region.bytes;
   region.begin = 0;
@@ -239,31 +239,30 @@ uint64_t Arena::attach(const MemoryAccount& account, const char* spill_directory
   return managed_bytes_;
 }
 
-void Arena::mark_written(uint64_t begin, uint64_t bytes) {
-  for (uint64_t g = (begin - begin_) / kGranuleBytes; g <= (begin - begin_ + bytes - 1) / kGranuleBytes; ++g)
+void Arena::mark_written(uint64_t offset, uint64_t bytes) {
+  for (uint64_t g = offset / kGranuleBytes; g <= (offset + bytes - 1) / kGranuleBytes; ++g)
     written_[g / 64] |= 1ull << (g % 64);
 }
 
-bool Arena::was_written(uint64_t begin, uint64_t bytes) const {
-  for (uint64_t g = (begin - begin_) / kGranuleBytes; g <= (begin - begin_ + bytes - 1) / kGranuleBytes; ++g)
+bool Arena::was_written(uint64_t offset, uint64_t bytes) const {
+  for (uint64_t g = offset / kGranuleBytes; g <= (offset + bytes - 1) / kGranuleBytes; ++g)
     if (written_[g / 64] & (1ull << (g % 64))) return true;
   return false;
 }
 
 // A span with gaps is copied first: its clean pages are pages of the file, and a direct write cannot take its data from
 // the very pages that it replaces.
-void Arena::write_span(uint64_t begin, uint64_t end, bool has_gaps, UnloadResult& result) {
-  const uint64_t offset = begin - begin_;
-  result.written_bytes += end - begin;
+void Arena::write_span(const void* data, uint64_t bytes, uint64_t offset, bool has_gaps, UnloadResult& result) {
+  result.written_bytes += bytes;
   if (!has_gaps) {
-    file_.write(reinterpret_cast<void*>(begin), end - begin, offset);
+    file_.write(data, bytes, offset);
     return;
   }
   static char* bounce = static_cast<char*>(map_private(kBounceBytes, PROT_READ | PROT_WRITE));
   if (bounce == nullptr) base::fatal("cannot map a buffer of 1 MiB for unloading");
-  for (uint64_t done = 0; done < end - begin; done += kBounceBytes) {
-    const uint64_t part = std::min(kBounceBytes, end - begin - done);
-    memcpy(bounce, reinterpret_cast<void*>(begin + done), part);
+  for (uint64_t done = 0; done < bytes; done += kBounceBytes) {
+    const uint64_t part = std::min(kBounceBytes, bytes - done);
+    memcpy(bounce, static_cast<const char*>(data) + done, part);
     file_.write(bounce, part, offset + done);
   }
   madvise(bounce, kBounceBytes, MADV_DONTNEED);
@@ -272,6 +271,11 @@ void Arena::write_span(uint64_t begin, uint64_t end, bool has_gaps, UnloadResult
 void Arena::write_dirty_pages(const Region& region, UnloadResult& result) {
   uint64_t span_begin = 0, span_end = 0;  // dirty pages collected so far, with small clean gaps
   bool has_gaps = false;
+  const auto write_collected = [&] {
+    if (span_end != 0)
+      write_span(reinterpret_cast<void*>(span_begin), span_end - span_begin, region.offset_of(span_begin), has_gaps,
+                 result);
+  };
   PageMap pages(region.begin, region.bytes);
   for (PageRun run; pages.next(run);) {
     if (region.is_file_backed && run.state != PageState::absent) result.loaded_bytes += run.bytes;
@@ -281,34 +285,48 @@ void Arena::write_dirty_pages(const Region& region, UnloadResult& result) {
         span_end = run.begin + run.bytes;
         continue;
       }
-      if (span_end != 0) write_span(span_begin, span_end, has_gaps, result);
+      write_collected();
       span_begin = run.begin;
       span_end = run.begin + run.bytes;
       has_gaps = false;
-    } else if (!region.is_file_backed && was_written(run.begin, run.bytes)) {
-      file_.write_zeros(run.begin - begin_, run.bytes);  // the place in the file has had another user before
+    } else if (!region.is_file_backed && was_written(region.offset_of(run.begin), run.bytes)) {
+      file_.write_zeros(region.offset_of(run.begin), run.bytes);  // the place in the file has had another user before
     }
   }
-  if (span_end != 0) write_span(span_begin, span_end, has_gaps, result);
+  write_collected();
+}
+
+// An allocation is not looked at: whoever asked for it will use it.
+bool Arena::holds_something(Region& region) {
+  if (region.is_file_backed || !region.is_static) return true;
+  PageMap pages(region.begin, region.bytes);
+  for (PageRun run; !region.was_touched && pages.next(run);) region.was_touched = run.state == PageState::dirty;
+  return region.was_touched;
 }
 
 void Arena::write_out(Region& region, UnloadResult& result) {
-  const uint64_t offset = region.begin - begin_;
   void* address = reinterpret_cast<void*>(region.begin);
-  if (!region.is_file_backed) file_.reserve(offset, region.bytes);
-  write_dirty_pages(region, result);
+  if (!holds_something(region)) {  // as it began, it needs no place in the file
+    madvise(address, region.bytes, MADV_DONTNEED);
+    return;
+  }
+  if (!region.is_file_backed) file_.reserve(region.file_offset, region.bytes);
+  if (!region.is_file_backed && region.beginning == Beginning::program_file)  // what is absent of it is not zero
+    write_span(address, region.bytes, region.file_offset, false, result);
+  else
+    write_dirty_pages(region, result);
   if (region.is_file_backed) {
     madvise(address, region.bytes, MADV_DONTNEED);
   } else {
-    mark_written(region.begin, region.bytes);
+    mark_written(region.file_offset, region.bytes);
     if (mmap(address, region.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, file_.descriptor(),
-             static_cast<off_t>(offset)) == MAP_FAILED)
+             static_cast<off_t>(region.file_offset)) == MAP_FAILED)
       base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(region.bytes >> 20),
                   strerror(errno));
     madvise(address, region.bytes, MADV_HUGEPAGE);  // lets the kernel read ahead 2 MiB at a time
     region.is_file_backed = true;
   }
-  file_.drop_cache(offset, region.bytes);
+  file_.drop_cache(region.file_offset, region.bytes);
 }
 
 void Arena::unload_region(Region& region, UnloadResult& result) {
@@ -322,8 +340,17 @@ UnloadResult Arena::unload(uint64_t wanted_bytes) {
   if (!file_.is_open()) return result;
   MutexHolder hold(mutex_);
   result.freed_bytes = result.released_bytes = release_spare();
-  for (uint32_t i = 0; i < region_count_ && result.released_bytes < wanted_bytes; ++i)
-    if (regions_[i].begin != 0 && is_charged(regions_[i])) unload_region(regions_[i], result);
+  // Programs with threads of their own making may call MPI on a stack that they have allocated: this thread writes to
+  // it.
+  const auto stack_end = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  const uint64_t stack_begin = stack_end - kStackBytes;
+  for (const bool at_any_cost : {false, true})  // first what holds nothing yet
+    for (uint32_t i = 0; i < region_count_ && result.released_bytes < wanted_bytes; ++i) {
+      Region& region = regions_[i];
+      if (region.begin == 0 || !is_charged(region) || (region.begin < stack_end && stack_begin < region.end()))
+        continue;
+      if (at_any_cost || !holds_something(region)) unload_region(region, result);
+    }
   return result;
 }
 

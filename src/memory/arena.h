@@ -14,6 +14,12 @@
 // A region's place in the file is its place in the arena: no table, no fragmentation of its own. Only
 // sleeping ranks unload, in their own sleeping thread.
 //
+// Large static variables (Fortran's COMMON blocks and module arrays, static arrays of C and C++) are regions too, once
+// they are adopted: they keep their addresses, and a part of the arena's addresses that nothing is ever mapped to is
+// their place in the file. Programs declare them for the largest problem and touch as much as the problem at hand
+// needs, so they are cut into pieces: one that nobody has touched costs nothing to unload, and can be left out of the
+// account until somebody touches it.
+//
 // A program that knows better may load, unload and discard ranges of its own allocations while it runs (SBMA 3.1). That
 // moves pages, but no charge: a rank that runs is charged for all of its memory, since it may touch any of it.
 //
@@ -21,7 +27,8 @@
 // Allocates nothing from malloc.
 //
 // Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged, spare ones included; every
-// granule of the file that was ever written has its bit in written_.
+// granule of the file that was ever written has its bit in written_; managed_bytes_ == sum of `bytes` over regions with
+// is_counted.
 #pragma once
 
 #include <pthread.h>
@@ -43,6 +50,15 @@ struct MemoryAccount {
 };
 
 enum class Contents { any, zero };
+
+// What a static variable began with.
+enum class Beginning : uint8_t { zeros, program_file };
+
+// What the ledger has to charge for static data.
+struct StaticCharge {
+  uint64_t managed_bytes = 0;
+  uint64_t resident_bytes = 0;  // of these, in memory by now
+};
 
 struct UnloadResult {
   uint64_t released_bytes = 0;  // of charge
@@ -82,6 +98,21 @@ class Arena {
   uint64_t attach(const MemoryAccount& account, const char* spill_directory);
   void detach() { account_ = MemoryAccount{}; }
 
+  // From now on the whole pages of a static variable belong to the arena; its other pages hold other variables too.
+  // Whoever uses it notices nothing. A range that overlaps with an adopted one is left alone. REQUIRES: attach() was
+  // called; the variable lives as long as the process.
+  StaticCharge adopt(const void* address, size_t bytes, Beginning beginning);
+
+  // Leaves `wanted_bytes` or more of the static data that nobody has touched so far out of the account, as far as there
+  // are as many: last pieces first, as arrays are filled from the front. Returns their bytes.
+  uint64_t uncount_untouched(uint64_t wanted_bytes);
+
+  // Takes back into the account what has been touched of them since. Returns their bytes, which the caller charges.
+  uint64_t count_touched();
+
+  // How much of the addresses between `begin` and `end` is static data of the arena and in memory.
+  uint64_t resident_static_bytes(uint64_t begin, uint64_t end);
+
   // Gives up the regions that are kept for reuse. Returns their bytes.
   uint64_t drop_spare();
 
@@ -111,15 +142,24 @@ class Arena {
 
  private:
   struct Region {
-    uint64_t begin;              // address; 0: the entry is free
-    uint64_t bytes;              // mapped, a multiple of kGranuleBytes
-    uint64_t unloaded_in_epoch;  // charge was given up in this epoch; 0: never unloaded
-    uint32_t next_free;
-    bool is_file_backed;
+    uint64_t begin = 0;              // address; 0: the entry is free
+    uint64_t bytes = 0;              // mapped, a multiple of kGranuleBytes; of static data: of kPageBytes
+    uint64_t file_offset = 0;        // its place in the spill file
+    uint64_t unloaded_in_epoch = 0;  // charge was given up in this epoch; 0: never unloaded
+    uint32_t next_free = 0;
+    bool is_file_backed = false;  // mapped from the spill file
+    bool is_static = false;
+    bool is_counted = true;
+    bool was_touched = false;  // when somebody last looked
+    Beginning beginning = Beginning::zeros;
+
+    uint64_t end() const { return begin + bytes; }
+    uint64_t offset_of(uint64_t address) const { return file_offset + (address - begin); }
   };
 
   static constexpr uint64_t kGranuleBytes = 64 << 10;
   static constexpr uint32_t kMaximumSpare = 16;
+  static constexpr uint32_t kMaximumRegions = 60000;  // the kernel allows 65,530 mappings
 
   bool reserve_addresses();
   MemoryAccount account();
@@ -132,14 +172,18 @@ class Arena {
   Region* region_at(const void* address);
   uint32_t take_region_entry();
   bool map_fresh(uint64_t begin, uint64_t bytes);
-  bool is_charged(const Region& region) const { return region.unloaded_in_epoch != epoch_; }
-  Region* region_around(const void* address, size_t bytes);
+  bool is_charged(const Region& region) const { return region.is_counted && region.unloaded_in_epoch != epoch_; }
+  Region* allocation_around(const void* address, size_t bytes);
+  template <typename Operation>
+  RangeResult for_each_part(const void* address, size_t bytes, Operation operation);
+  bool is_adopted(uint64_t begin, uint64_t end) const;
+  bool holds_something(Region& region);
   void write_out(Region& region, UnloadResult& result);
   void unload_region(Region& region, UnloadResult& result);
   void write_dirty_pages(const Region& region, UnloadResult& result);
-  void write_span(uint64_t begin, uint64_t end, bool has_gaps, UnloadResult& result);
-  void mark_written(uint64_t begin, uint64_t bytes);
-  bool was_written(uint64_t begin, uint64_t bytes) const;
+  void write_span(const void* data, uint64_t bytes, uint64_t offset, bool has_gaps, UnloadResult& result);
+  void mark_written(uint64_t offset, uint64_t bytes);
+  bool was_written(uint64_t offset, uint64_t bytes) const;
 
   pthread_mutex_t mutex_ = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
   uint64_t address_bytes_;
@@ -157,6 +201,9 @@ class Arena {
   uint64_t spare_bytes_ = 0;
   uint64_t epoch_ = 1;
   uint64_t managed_bytes_ = 0;
+  uint64_t static_begin_ = ~uint64_t{0};  // all static data lie between these
+  uint64_t static_end_ = 0;
+  uint64_t uncounted_bytes_ = 0;  // static data
   MemoryAccount account_;
   storage::SpillFile file_;
 };

@@ -1,41 +1,21 @@
 // Load, unload and discard of ranges of addresses, at the program's own request.
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "memory/arena.h"
 #include "memory/mutex_holder.h"
-#include "memory/page_map.h"
+#include "memory/pages.h"
 
 namespace spillway::memory {
 namespace {
 
 constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, of Linux 5.14: older headers lack it
 
-uint64_t round_down_to_page(uint64_t address) { return address / kPageBytes * kPageBytes; }
-uint64_t round_up_to_page(uint64_t address) { return round_down_to_page(address + kPageBytes - 1); }
-
-struct Pages {
-  uint64_t begin;
-  uint64_t bytes;
-  void* address() const { return reinterpret_cast<void*>(begin); }
-};
-
-// All pages that the range touches.
-Pages pages_around(const void* address, size_t bytes) {
-  const uint64_t begin = round_down_to_page(reinterpret_cast<uint64_t>(address));
-  return Pages{begin, round_up_to_page(reinterpret_cast<uint64_t>(address) + bytes) - begin};
-}
-
-// Those that lie wholly in it.
-Pages pages_within(const void* address, size_t bytes) {
-  const uint64_t begin = round_up_to_page(reinterpret_cast<uint64_t>(address));
-  const uint64_t end = round_down_to_page(reinterpret_cast<uint64_t>(address) + bytes);
-  return Pages{begin, end > begin ? end - begin : 0};
-}
-
 }  // namespace
 
-Arena::Region* Arena::region_around(const void* address, size_t bytes) {
-  if (bytes == 0 || !contains(address)) return nullptr;
+Arena::Region* Arena::allocation_around(const void* address, size_t bytes) {
+  if (!contains(address)) return nullptr;
   const auto first = reinterpret_cast<uint64_t>(address);
   for (uint32_t i = 0; i < region_count_; ++i) {
     Region& region = regions_[i];
@@ -46,42 +26,62 @@ Arena::Region* Arena::region_around(const void* address, size_t bytes) {
   return nullptr;
 }
 
+// Of static data, what the arena has of the range: the pages at the ends of a variable are not its own.
+template <typename Operation>
+RangeResult Arena::for_each_part(const void* address, size_t bytes, Operation operation) {
+  const auto begin = reinterpret_cast<uint64_t>(address);
+  if (bytes == 0 || bytes > ~begin) return RangeResult::not_managed;
+  if (Region* allocation = allocation_around(address, bytes); allocation != nullptr)
+    return operation(*allocation, address, bytes);
+  RangeResult result = RangeResult::not_managed;
+  const uint64_t end = begin + bytes;
+  if (begin >= static_end_ || end <= static_begin_) return result;
+  for (uint32_t i = 0; i < region_count_; ++i) {
+    Region& region = regions_[i];
+    const uint64_t part_begin = std::max(begin, region.begin), part_end = std::min(end, region.end());
+    if (region.is_static && part_begin < part_end)
+      result = operation(region, reinterpret_cast<void*>(part_begin), part_end - part_begin);
+  }
+  return result;
+}
+
 RangeResult Arena::load_range(const void* address, size_t bytes) {
   MutexHolder hold(mutex_);
-  const Region* region = region_around(address, bytes);
-  if (region == nullptr) return RangeResult::not_managed;
-  if (!region->is_file_backed) return RangeResult::done;
-  const Pages pages = pages_around(address, bytes);
-  if (madvise(pages.address(), pages.bytes, kPopulateRead) != 0) madvise(pages.address(), pages.bytes, MADV_WILLNEED);
-  return RangeResult::done;
+  return for_each_part(address, bytes, [](const Region& region, const void* part, size_t part_bytes) {
+    if (!region.is_file_backed) return RangeResult::done;
+    const Pages pages = pages_around(part, part_bytes);
+    if (madvise(pages.address(), pages.bytes, kPopulateRead) != 0) madvise(pages.address(), pages.bytes, MADV_WILLNEED);
+    return RangeResult::done;
+  });
 }
 
 RangeResult Arena::unload_range(const void* address, size_t bytes, UnloadResult& result) {
   MutexHolder hold(mutex_);
-  Region* region = region_around(address, bytes);
-  if (region == nullptr) return RangeResult::not_managed;
-  if (!file_.is_open()) return RangeResult::no_storage;
-  if (!region->is_file_backed) {
-    write_out(*region, result);
+  return for_each_part(address, bytes, [&](Region& region, const void* part, size_t part_bytes) {
+    if (!file_.is_open()) return RangeResult::no_storage;
+    if (!region.is_file_backed) {
+      write_out(region, result);
+      return RangeResult::done;
+    }
+    const Pages pages = pages_around(part, part_bytes);
+    Region in_range = region;
+    in_range.begin = pages.begin;
+    in_range.bytes = pages.bytes;
+    in_range.file_offset = region.offset_of(pages.begin);
+    write_out(in_range, result);
     return RangeResult::done;
-  }
-  const Pages pages = pages_around(address, bytes);
-  Region part = *region;
-  part.begin = pages.begin;
-  part.bytes = pages.bytes;
-  write_out(part, result);
-  return RangeResult::done;
+  });
 }
 
 RangeResult Arena::discard_range(void* address, size_t bytes) {
   MutexHolder hold(mutex_);
-  const Region* region = region_around(address, bytes);
-  if (region == nullptr) return RangeResult::not_managed;
-  const Pages pages = pages_within(address, bytes);
-  if (pages.bytes == 0) return RangeResult::done;
-  madvise(pages.address(), pages.bytes, MADV_DONTNEED);
-  if (region->is_file_backed) file_.forget(pages.begin - begin_, pages.bytes);
-  return RangeResult::done;
+  return for_each_part(address, bytes, [this](const Region& region, const void* part, size_t part_bytes) {
+    const Pages pages = pages_within(part, part_bytes);
+    if (pages.bytes == 0) return RangeResult::done;
+    madvise(pages.address(), pages.bytes, MADV_DONTNEED);
+    if (region.is_file_backed) file_.forget(region.offset_of(pages.begin), pages.bytes);
+    return RangeResult::done;
+  });
 }
 
 }  // namespace spillway::memory

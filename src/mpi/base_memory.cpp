@@ -49,14 +49,19 @@ void BaseMemory::look() {
   if (file == nullptr) return;
   char line[512];
   unsigned long long kibibytes = 0, sum = 0;
+  uint64_t begin = 0, end = 0;
   bool is_counted = false;
   while (fgets(line, sizeof line, file) != nullptr) {
     char* after = nullptr;
-    const uint64_t begin = strtoull(line, &after, 16);
-    if (*after == '-')  // the first line of a mapping: its addresses and what is mapped
+    const uint64_t number = strtoull(line, &after, 16);
+    if (*after == '-') {  // the first line of a mapping: its addresses and what is mapped
+      begin = number;
+      end = strtoull(after + 1, nullptr, 16);
       is_counted = !arena_.contains(reinterpret_cast<void*>(begin)) && !is_segment(line);
-    else if (is_counted && sscanf(line, "Pss: %llu kB", &kibibytes) == 1)
-      sum += kibibytes;
+    } else if (is_counted && sscanf(line, "Pss: %llu kB", &kibibytes) == 1) {
+      const uint64_t of_arena = arena_.resident_static_bytes(begin, end) >> 10;
+      sum += kibibytes - std::min<uint64_t>(kibibytes, of_arena);
+    }
   }
   fclose(file);
   bytes_ = sum << 10;

@@ -1,4 +1,4 @@
-// What a rank takes besides storage-backed memory: program, libraries, stacks, static data, small allocations, the MPI
+// What a rank takes besides storage-backed memory: program, libraries, stacks, small variables and allocations, the MPI
 // library's buffers.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace spillway::mpi {
 
 class BaseMemory {
  public:
-  explicit BaseMemory(const memory::Arena& arena) : arena_(arena) {}
+  explicit BaseMemory(memory::Arena& arena) : arena_(arena) {}
 
   // In bytes, each page shared equally among the processes that map it (proportional share). To be asked often: looks
   // again only when the heap has changed noticeably since the last look, or that is long ago.
@@ -19,7 +19,7 @@ class BaseMemory {
  private:
   void look();
 
-  const memory::Arena& arena_;
+  memory::Arena& arena_;
   uint64_t bytes_ = 0;
   uint64_t heap_bytes_ = 0;
   uint64_t next_glance_ns_ = 0;  // at the heap alone

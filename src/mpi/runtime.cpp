@@ -36,6 +36,8 @@ void all_charged_hook() { the_runtime->arena.mark_all_charged(); }
 
 uint64_t drop_spare_hook() { return the_runtime->arena.drop_spare(); }
 
+uint64_t uncount_untouched_hook(uint64_t bytes) { return the_runtime->arena.uncount_untouched(bytes); }
+
 uint64_t trim_store_hook() { return the_runtime->store.trim(); }
 
 uint64_t spill_store_hook(uint64_t wanted_bytes) { return the_runtime->store.spill(wanted_bytes); }
@@ -84,6 +86,7 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
       store(self, ledger, attachment_.take_message_spill(), spill_directory),
       mailbox(self),
       arena(managed),
+      static_data(managed, self, ledger),
       base_memory_(managed) {
   node::RankRecord& record = self.record();
   record.pid = getpid();
@@ -96,6 +99,7 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
 void Runtime::prepare_to_sleep() {
   store.release_buffer();
   if (self.record().pins != 0) arena.drop_spare();  // nobody could ask for it
+  static_data.update_charge();
   ledger.set_base(base_memory_.bytes());
   turn_ns_ = kShortestTurnNs;
 }
@@ -226,10 +230,11 @@ void start_runtime(memory::Arena& arena) {
   base::set_fatal_sink(fatal_hook);
   the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, drop_spare_hook,
                                               trim_store_hook, spill_store_hook, CallLock::before_sleep,
-                                              CallLock::after_sleep, progress_library_hook});
+                                              CallLock::after_sleep, progress_library_hook, uncount_untouched_hook});
   const uint64_t already_allocated =
       arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook}, spill_directory);
-  the_runtime->ledger.adopt(already_allocated);
+  the_runtime->ledger.adopt(already_allocated, already_allocated);
+  the_runtime->static_data.adopt(the_runtime->self.header().minimum_managed_bytes);
   arena_across_fork = &arena;
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   const CallLock lock;

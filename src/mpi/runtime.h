@@ -16,6 +16,7 @@
 #include "mpi/base_memory.h"
 #include "mpi/communicator.h"
 #include "mpi/request.h"
+#include "mpi/static_data.h"
 #include "node/attachment.h"
 #include "node/critical_section.h"
 #include "node/ledger.h"
@@ -44,6 +45,7 @@ class Runtime {
   CommunicatorTable communicators;
   RequestTable requests;
   memory::Arena& arena;
+  StaticData static_data;
 
   // Takes what has arrived from the mailbox: matches messages, notes acknowledgements. Touches no user memory.
   void take_news();

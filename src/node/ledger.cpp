@@ -89,9 +89,11 @@ void Ledger::charge_everything(uint64_t extra_bytes) {
   if (self_.hooks().all_charged != nullptr) self_.hooks().all_charged();
 }
 
-void Ledger::charge(uint64_t extra_bytes) {
+void Ledger::charge(uint64_t extra_bytes) { adopt(extra_bytes, extra_bytes); }
+
+void Ledger::adopt(uint64_t resident_bytes, uint64_t managed_bytes) {
   NodeLock lock(self_.header());
-  if (self_.state() != RankState::finished) add_resident(extra_bytes, extra_bytes);
+  if (self_.state() != RankState::finished) add_resident(resident_bytes, managed_bytes);
 }
 
 void Ledger::make_resident(uint64_t extra_bytes) {
@@ -101,6 +103,7 @@ void Ledger::make_resident(uint64_t extra_bytes) {
     if (try_make_resident(extra_bytes)) return;
   }
   if (self_.hooks().drop_spare != nullptr) self_.hooks().drop_spare();
+  uncount_untouched(bytes_beyond_budget(extra_bytes));
   fail_if_rank_cannot_fit(extra_bytes);
   trim_store();
   wait_for_room(extra_bytes);
@@ -117,7 +120,8 @@ void Ledger::wait_for_room(uint64_t extra_bytes) {
     else if (patience_ends_ns == 0)
       patience_ends_ns = base::now_ns() + kLibraryPatienceNs;
     if (hope == Hope::none || (patience_ends_ns != 0 && base::now_ns() >= patience_ends_ns)) {
-      if (trim_store() != 0 || spill_store(extra_bytes) != 0) continue;
+      if (trim_store() != 0 || uncount_untouched(missing_room(extra_bytes)) != 0 || spill_store(extra_bytes) != 0)
+        continue;
       return overdraw(extra_bytes);
     }
     self_.attend_and_sleep(bell, patience_ends_ns == 0 ? 0 : kLibraryPatienceNs / 8);
@@ -158,6 +162,17 @@ void Ledger::leave_line() {
   --self_.header().loading_ranks;
   me.state = static_cast<uint32_t>(RankState::running);
   self_.ring_loading_ranks();
+}
+
+uint64_t Ledger::missing_room(uint64_t extra_bytes) const {
+  NodeLock lock(self_.header());
+  const uint64_t wanted = used_bytes() + missing_charge(extra_bytes);
+  return wanted > self_.header().budget_bytes ? wanted - self_.header().budget_bytes : 0;
+}
+
+uint64_t Ledger::uncount_untouched(uint64_t wanted_bytes) {
+  if (wanted_bytes == 0 || self_.hooks().uncount_untouched == nullptr) return 0;
+  return self_.hooks().uncount_untouched(wanted_bytes);
 }
 
 uint64_t Ledger::trim_store() { return self_.hooks().trim_store != nullptr ? self_.hooks().trim_store() : 0; }
@@ -229,11 +244,18 @@ Ledger::Hope Ledger::who_can_still_make_room() const {
   return hope;
 }
 
+// What the rank alone is too large by.
+uint64_t Ledger::bytes_beyond_budget(uint64_t extra_bytes) const {
+  const uint64_t needed = self_.record().managed_bytes + extra_bytes + store_floor_bytes() + reserved_base_bytes();
+  const uint64_t budget = self_.header().budget_bytes;
+  return needed > budget ? needed - budget : 0;
+}
+
 void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
+  if (bytes_beyond_budget(extra_bytes) == 0) return;
   const uint64_t own = self_.record().managed_bytes + extra_bytes;
   const uint64_t base = reserved_base_bytes();
   const uint64_t budget = self_.header().budget_bytes;
-  if (own + store_floor_bytes() + base <= budget) return;
   // The store's floor grows with the budget, and small allocations grow with the program's work: what is named must
   // still be enough then.
   const uint64_t growth = base != 0 ? self_.rank_count() * kGrowthPerRank : 0;
@@ -242,7 +264,7 @@ void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
   base::fatal(
       "needs %llu MiB of memory at once, which --memory %lluM does not allow\n"
       "  Cause:  besides, %llu MiB are kept for messages, and so far %llu MiB go to what is never unloaded of %u "
-      "processes: programs,\n          libraries, static data, small allocations.\n"
+      "processes: programs,\n          libraries, small variables and allocations.\n"
       "  Remedy: give --memory %lluM or more, or %s.",
       in_mib(own), in_mib(budget), in_mib(store_floor_bytes()), in_mib(base), self_.rank_count(), in_mib(enough),
       base > own ? "run with fewer ranks, unless the program itself has much data in small allocations"

@@ -16,7 +16,8 @@
 // each hold what the other needs cannot stop each other. Ranks that need less may take room before it, but no more
 // often than there are ranks on the node. When no rank can make room, messages that wait for sleeping ranks are moved
 // to storage. When that is not enough either (what is left is pinned) the rank goes on all the same, and the ledger
-// shows it.
+// shows it. Before that, and before it is refused because it does not fit alone, what it has never touched of its
+// static data is left out of the account.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,8 @@ class Ledger {
   // The same without waiting, for threads that cannot sleep on the rank's behalf: may go beyond the budget.
   void charge(uint64_t extra_bytes);
 
-  // Memory that was allocated before the rank attached. It has been in memory all along.
-  void adopt(uint64_t bytes) { charge(bytes); }
+  // Memory that the rank had before it attached, and what of it is in memory.
+  void adopt(uint64_t resident_bytes, uint64_t managed_bytes);
 
   // The rank has given up `resident_bytes` of residency; of its memory `managed_bytes` are freed for good.
   // Once the rank has retired, this and the calls above do nothing: destructors may free memory after that.
@@ -76,12 +77,15 @@ class Ledger {
   void wait_for_room(uint64_t extra_bytes);
   Hope look_for_room(uint64_t extra_bytes);
   void overdraw(uint64_t extra_bytes);
+  uint64_t missing_room(uint64_t extra_bytes) const;
+  uint64_t uncount_untouched(uint64_t wanted_bytes);
   uint64_t trim_store();
   uint64_t spill_store(uint64_t extra_bytes);
   void ask_for_room(uint64_t missing);            // [lock]
   RankRecord* best_victim();                      // [lock]
   bool may_unload(const RankRecord& rank) const;  // [lock]
   Hope who_can_still_make_room() const;           // [lock]
+  uint64_t bytes_beyond_budget(uint64_t extra_bytes) const;
   void fail_if_rank_cannot_fit(uint64_t extra_bytes) const;
 
   LocalRank& self_;

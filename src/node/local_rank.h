@@ -27,6 +27,9 @@ struct RankHooks {
   // Moves on what the rank has begun in the MPI library. Returns the longest time to sleep before the next turn, or 0
   // when nothing is open.
   uint64_t (*progress_library)() = nullptr;
+  // The rank does not fit with all that it has: leaves so much out of the account as it has never touched; returns the
+  // bytes.
+  uint64_t (*uncount_untouched)(uint64_t wanted_bytes) = nullptr;
 };
 
 class LocalRank {

@@ -62,6 +62,23 @@ def test_fortran_larger_than_memory(
     assert totals["unloaded_bytes"] > (8 * 20 - 64) << 20
 
 
+def test_static_arrays_of_fortran_larger_than_memory(
+    run: Runner,
+    job: Callable[..., List[object]],
+    plain_mpi: Callable[[str, int], List[str]],
+    fortran_program: Callable[[str, str], Path],
+    tmp_path: Path,
+    flavour: str,
+) -> None:
+    ranks, static_mib, budget_mib = 8, 30, 80
+    program = fortran_program("static-arrays", flavour)
+    finished = run(*job(ranks, 1, f"{budget_mib}M", program, 4))
+    assert finished.stdout == run(*plain_mpi(flavour, ranks), program, 4).stdout
+    page = json.loads((tmp_path / "page").read_text())
+    assert page["totals"]["unloaded_bytes"] > (ranks * (static_mib - 4) - budget_mib) << 20
+    assert page["peak_bytes"] <= budget_mib << 20
+
+
 @pytest.mark.parametrize("slots", [1, 3])
 def test_profiling_tool(
     run: Runner, job: Callable[..., List[object]], build_dir: Path, tmp_path: Path, flavour: str, slots: int

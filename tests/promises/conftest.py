@@ -1,4 +1,4 @@
-"""Jobs of the program `phases`, as the tests of this folder start them."""
+"""Jobs of the programs of this folder, as its tests start them."""
 
 import json
 from pathlib import Path
@@ -13,15 +13,21 @@ def phases(build_dir: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def job(spillway, spill_dir, tmp_path, phases) -> Callable[..., List[str]]:
-    """job(flavour, ranks, slots, memory, *arguments): the words; the summary goes to the file that `summary` reads."""
+def job_of(spillway, spill_dir, tmp_path) -> Callable[..., List[Any]]:
+    """job_of(program, ranks, slots, memory, *arguments): the command; `summary` reads the file with its summary."""
 
-    def command(flavour: str, ranks: int, slots: int, memory: str, *arguments: Any) -> List[Any]:
+    def command(program: Path, ranks: int, slots: int, memory: str, *arguments: Any) -> List[Any]:
         options = ["-n", ranks, "--slots", slots, "--memory", memory, "--spill-dir", spill_dir]
         options += ["--summary", "json", "--summary-file", tmp_path / "summary.json"]
-        return [spillway, "run", *options, "--", phases(flavour), *arguments]
+        return [spillway, "run", *options, "--", program, *arguments]
 
     return command
+
+
+@pytest.fixture
+def job(job_of, phases) -> Callable[..., List[Any]]:
+    """The same for the program `phases`: job(flavour, ranks, slots, memory, *arguments)."""
+    return lambda flavour, *arguments: job_of(phases(flavour), *arguments)
 
 
 @pytest.fixture

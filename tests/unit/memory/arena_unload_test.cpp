@@ -1,6 +1,7 @@
 // What unloading writes, and that everything reads back bit for bit.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <map>
@@ -65,6 +66,27 @@ TEST_F(ArenaTest, writes_exactly_the_pages_that_changed_when_they_lie_apart) {
   EXPECT_EQ(unload_and_charge_again().written_bytes, changed);
   for (uint64_t at = 0; at < 8 * kMiB; at += 17 * kPage + 64 * kKiB) memory[at + 5] ^= 0xff;
   EXPECT_TRUE(is_filled(memory, 8 * kMiB, 1));
+}
+
+TEST_F(ArenaTest, leaves_the_stack_alone_that_it_runs_on) {
+  static Arena* arena;
+  static UnloadResult result;
+  arena = &arena_;
+  unsigned char* stack = allocate(kMiB);
+  unsigned char* memory = allocate(kMiB);
+  fill(memory, kMiB, 1);
+  ucontext_t here{}, there{};
+  getcontext(&there);
+  there.uc_stack.ss_sp = stack;
+  there.uc_stack.ss_size = kMiB;
+  there.uc_link = &here;
+  makecontext(
+      &there, +[] { result = arena->unload(kEverything); }, 0);
+  swapcontext(&here, &there);
+  EXPECT_EQ(result.released_bytes, kMiB);
+  EXPECT_GT(bytes_in_state(stack, kMiB, PageState::dirty), 0u);
+  EXPECT_EQ(bytes_in_state(memory, kMiB, PageState::absent), kMiB);
+  EXPECT_TRUE(is_filled(memory, kMiB, 1));
 }
 
 TEST_F(ArenaTest, writes_close_pages_in_one_piece) {

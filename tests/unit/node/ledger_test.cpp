@@ -201,11 +201,44 @@ TEST_F(LedgerTest, makes_a_rank_wait_again_when_the_node_is_over_its_budget) {
 
 TEST_F(LedgerTest, charges_memory_from_before_the_rank_attached) {
   SimulatedRank rank(mapped_again(segment_), 0);
-  rank.ledger.adopt(8 * kMiB);
+  rank.ledger.adopt(8 * kMiB, 8 * kMiB);
   EXPECT_EQ(segment_.header().resident_bytes, 8 * kMiB) << "it has been in memory all along";
   rank.scheduler.acquire_slot();
   EXPECT_EQ(segment_.header().resident_bytes, 8 * kMiB);
   EXPECT_EQ(broken_invariant(segment_), "");
+}
+
+TEST_F(LedgerTest, charges_static_data_like_allocations) {
+  std::thread other = sleeper(1, 20 * kMiB);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.adopt_untouched(16 * kMiB);
+  EXPECT_EQ(resident(0), 0u);
+  rank.scheduler.acquire_slot();
+  EXPECT_EQ(resident(0), 16 * kMiB) << "it may touch them now";
+  EXPECT_LE(resident(1), kBudget - kStoreFloor - 16 * kMiB);
+  end(rank, 1, other);
+}
+
+TEST_F(LedgerTest, leaves_untouched_static_data_out_that_do_not_fit) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.adopt_untouched(100 * kMiB);
+  rank.scheduler.acquire_slot();
+  EXPECT_EQ(resident(0), kBudget - kStoreFloor) << "as much as fits is charged";
+  rank.allocate(20 * kMiB);
+  EXPECT_EQ(resident(0), kBudget - kStoreFloor);
+  EXPECT_EQ(segment_.rank(0).managed_bytes, kBudget - kStoreFloor);
+  EXPECT_EXIT(rank.allocate(kBudget), testing::ExitedWithCode(1), "needs 52 MiB");
+  EXPECT_EQ(broken_invariant(segment_), "");
+}
+
+TEST_F(LedgerTest, leaves_untouched_static_data_out_rather_than_overdraw) {
+  std::thread other = sleeper(1, 20 * kMiB, 1);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.adopt_untouched(16 * kMiB);
+  rank.scheduler.acquire_slot();
+  EXPECT_EQ(resident(0), 10 * kMiB);
+  EXPECT_LE(segment_.header().peak_bytes, kBudget);
+  end(rank, 1, other);
 }
 
 TEST_F(LedgerTest, names_what_a_rank_needs_that_can_never_fit) {
@@ -221,7 +254,10 @@ TEST_F(LedgerTest, accepts_the_budget_that_it_names) {
   for (uint64_t own : {31 * kMiB, 100 * kMiB, 5000 * kMiB, 100000 * kMiB}) {
     testing::internal::CaptureStderr();
     const pid_t pid = fork();
-    if (pid == 0) rank.allocate(own);
+    if (pid == 0) {
+      rank.use_in_this_thread();
+      rank.allocate(own);
+    }
     int status = 0;
     waitpid(pid, &status, 0);
     ASSERT_EQ(status, 1 << 8);

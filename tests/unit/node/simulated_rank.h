@@ -21,7 +21,10 @@ class SimulatedRank {
   SimulatedRank(Segment segment, uint32_t index)
       : self(std::move(segment), index), ledger(self), scheduler(self, ledger) {
     self.set_hooks(RankHooks{[] { current->take_news(); }, [](uint64_t wanted) { return current->unload(wanted); },
-                             [] { current->set_all_resident(); }, nullptr});
+                             [] { current->set_all_resident(); }});
+    RankHooks hooks = self.hooks();
+    hooks.uncount_untouched = [](uint64_t wanted) { return current->uncount_untouched(wanted); };
+    self.set_hooks(hooks);
     current = this;
   }
   SimulatedRank(const SimulatedRank&) = delete;
@@ -36,6 +39,12 @@ class SimulatedRank {
     regions_.push_back(Region{bytes, true});
   }
 
+  // Static data that it never touches.
+  void adopt_untouched(uint64_t bytes) {
+    ledger.adopt(0, bytes);
+    untouched_.bytes += bytes;
+  }
+
   void free_any(uint64_t choice) {
     if (regions_.empty()) return;
     const size_t i = choice % regions_.size();
@@ -46,6 +55,7 @@ class SimulatedRank {
 
   void free_all() {
     while (!regions_.empty()) free_any(0);
+    uncount_untouched(untouched_.bytes);
   }
 
   uint64_t resident_bytes() const {
@@ -99,13 +109,22 @@ class SimulatedRank {
     return released;
   }
 
+  uint64_t uncount_untouched(uint64_t wanted) {
+    const uint64_t bytes = wanted < untouched_.bytes ? wanted : untouched_.bytes;
+    untouched_.bytes -= bytes;
+    ledger.give_back(untouched_.is_resident ? bytes : 0, bytes);
+    return bytes;
+  }
+
   void set_all_resident() {
+    untouched_.is_resident = true;
     for (Region& region : regions_) region.is_resident = true;
   }
 
   static inline thread_local SimulatedRank* current = nullptr;
 
   std::vector<Region> regions_;
+  Region untouched_{0, false};
   uint64_t taken_ = 0;
 };
 

@@ -1,0 +1,110 @@
+// Large static variables as regions of the arena.
+#include <algorithm>
+
+#include "memory/arena.h"
+#include "memory/mutex_holder.h"
+#include "memory/page_map.h"
+#include "memory/pages.h"
+
+namespace spillway::memory {
+namespace {
+
+// Small beside the memory of a rank, and long enough for the full rate of a disk.
+constexpr uint64_t kPieceBytes = 4 << 20;
+
+uint64_t bytes_not_absent(uint64_t begin, uint64_t bytes) {
+  uint64_t sum = 0;
+  PageMap pages(begin, bytes);
+  for (PageRun run; pages.next(run);)
+    if (run.state != PageState::absent) sum += run.bytes;
+  return sum;
+}
+
+}  // namespace
+
+bool Arena::is_adopted(uint64_t begin, uint64_t end) const {
+  if (begin >= static_end_ || end <= static_begin_) return false;
+  for (uint32_t i = 0; i < region_count_; ++i)
+    if (regions_[i].is_static && begin < regions_[i].end() && regions_[i].begin < end) return true;
+  return false;
+}
+
+StaticCharge Arena::adopt(const void* address, size_t bytes, Beginning beginning) {
+  StaticCharge charge;
+  const Pages whole = pages_within(address, bytes);
+  MutexHolder hold(mutex_);
+  if (whole.bytes == 0 || !reserve_addresses() || is_adopted(whole.begin, whole.end())) return charge;
+  const uint64_t granules = (whole.bytes + kGranuleBytes - 1) / kGranuleBytes;
+  const uint64_t place = addresses_.take(granules * kGranuleBytes, kGranuleBytes);
+  if (place == 0) return charge;
+  for (uint64_t begin = whole.begin; begin < whole.end();) {
+    const uint32_t entry = take_region_entry();
+    if (entry == kMaximumRegions) break;  // the rest stays in memory, as it was
+    const uint64_t end = std::min(whole.end(), (begin / kPieceBytes + 1) * kPieceBytes);
+    Region& region = regions_[entry];
+    region = Region{.begin = begin,
+                    .bytes = end - begin,
+                    .file_offset = place - begin_ + (begin - whole.begin),
+                    .is_static = true,
+                    .beginning = beginning};
+    charge.managed_bytes += region.bytes;
+    if (holds_something(region))
+      charge.resident_bytes += region.bytes;
+    else
+      region.unloaded_in_epoch = epoch_;
+    begin = end;
+  }
+  managed_bytes_ += charge.managed_bytes;
+  static_begin_ = std::min(static_begin_, whole.begin);
+  static_end_ = std::max(static_end_, whole.end());
+  return charge;
+}
+
+uint64_t Arena::uncount_untouched(uint64_t wanted_bytes) {
+  MemoryAccount charged_to;
+  uint64_t resident = 0, managed = 0;
+  {
+    MutexHolder hold(mutex_);
+    charged_to = account_;
+    for (uint32_t i = region_count_; i > 0 && managed < wanted_bytes; --i) {
+      Region& region = regions_[i - 1];
+      if (!region.is_static || !region.is_counted || holds_something(region)) continue;
+      if (is_charged(region)) resident += region.bytes;
+      managed += region.bytes;
+      region.is_counted = false;
+    }
+    managed_bytes_ -= managed;
+    uncounted_bytes_ += managed;
+  }
+  if (managed != 0 && charged_to.give_back != nullptr) charged_to.give_back(resident, managed);
+  return managed;
+}
+
+uint64_t Arena::count_touched() {
+  MutexHolder hold(mutex_);
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < region_count_ && uncounted_bytes_ != 0; ++i) {
+    Region& region = regions_[i];
+    if (!region.is_static || region.is_counted || !holds_something(region)) continue;
+    region.is_counted = true;
+    region.unloaded_in_epoch = 0;
+    bytes += region.bytes;
+    uncounted_bytes_ -= region.bytes;
+  }
+  managed_bytes_ += bytes;
+  return bytes;
+}
+
+uint64_t Arena::resident_static_bytes(uint64_t begin, uint64_t end) {
+  MutexHolder hold(mutex_);
+  uint64_t sum = 0;
+  if (begin >= static_end_ || end <= static_begin_) return sum;
+  for (uint32_t i = 0; i < region_count_; ++i) {
+    const Region& region = regions_[i];
+    const uint64_t part_begin = std::max(begin, region.begin), part_end = std::min(end, region.end());
+    if (region.is_static && part_begin < part_end) sum += bytes_not_absent(part_begin, part_end - part_begin);
+  }
+  return sum;
+}
+
+}  // namespace spillway::memory
