@@ -27,13 +27,23 @@ def _whole_number(text: str) -> int:
         raise LaunchError(f"`{text}` is not a whole number", "write one, as in -n 64 --slots 2") from None
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """As wide as the texts around the options.
+
+    argparse makes one for each option that it is told of, and would ask for the width of the terminal: with shutil,
+    which takes longer to import than all else.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=help_text.WIDTH)
+
+
 def _parser(version: str, python_directory: str) -> Tuple[_Parser, _Parser]:
-    formatter = argparse.RawDescriptionHelpFormatter
     main = _Parser(
         prog="spillway",
         description=help_text.ABOUT,
         epilog=help_text.MAIN_EPILOG,
-        formatter_class=formatter,
+        formatter_class=_HelpFormatter,
         allow_abbrev=False,
         add_help=False,
     )
@@ -51,7 +61,7 @@ def _parser(version: str, python_directory: str) -> Tuple[_Parser, _Parser]:
         help="run an MPI program that is larger than memory",
         description=help_text.RUN_ABOUT,
         epilog=help_text.RUN_EPILOG,
-        formatter_class=formatter,
+        formatter_class=_HelpFormatter,
         allow_abbrev=False,
         add_help=False,
         usage="spillway run [options] [--] program [arguments]",

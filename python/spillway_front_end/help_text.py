@@ -1,5 +1,7 @@
 """The texts of --help around the options: words, variables, exit statuses, failures, examples."""
 
+WIDTH = 100  # characters
+
 ABOUT = """\
 Spillway runs MPI programs on data larger than memory: many more ranks than fit, a few at a
 time, with the memory of those that wait on disk. The program needs no change."""

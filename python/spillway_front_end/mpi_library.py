@@ -4,12 +4,11 @@ The dynamic loader itself is asked (`ld.so --list`, which maps libraries but exe
 LD_LIBRARY_PATH, run paths and indirect dependencies count as they will in the run.
 """
 
-import mmap
 import os
 import re
 from typing import Dict, NamedTuple, Optional
 
-from .elf_file import read_elf
+from .elf_file import dynamic_names, read_elf
 from .errors import LaunchError
 from .subprocess_output import output_of
 
@@ -19,8 +18,8 @@ TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 _LOADED = re.compile(r"^\s*(\S+) => (\S.*?)(?: \(0x[0-9a-f]+\))?$", re.MULTILINE)
 _MISSING = re.compile(r"error while loading shared libraries: (\S+): cannot open")
 _MPI_NAME = re.compile(r"^lib(mpi|mpich|mpi_mt|mpi_cray|mpi_ibm|pmpi|open-rte)[.]so")
-# Names that only one family's library contains; Open MPI once used the file name libmpi.so.12 as well.
-_MARKS = {"openmpi": b"ompi_mpi_comm_world", "mpich": b"MPIR_"}
+# What only one family's library exports; Open MPI once used the file name libmpi.so.12 as well.
+_MARKS = {"openmpi": b"ompi_mpi_comm_world", "mpich": b"MPIR_Dup_fn"}
 
 
 class MpiLibrary(NamedTuple):
@@ -128,10 +127,7 @@ def _library_among(program: str, libraries: Dict[str, str]) -> MpiLibrary:
 
 def flavour_of_library(path: str) -> Optional[str]:
     try:
-        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            for flavour, mark in _MARKS.items():
-                if content.find(mark) >= 0:
-                    return flavour
-    except (OSError, ValueError):
-        pass
-    return None
+        names = dynamic_names(path)
+    except OSError:
+        return None
+    return next((flavour for flavour, mark in _MARKS.items() if mark + b"\0" in names), None)

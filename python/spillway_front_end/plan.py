@@ -1,7 +1,6 @@
 """Everything that is decided before a job starts."""
 
 import os
-import socket
 from typing import Dict, List, NamedTuple, Optional
 
 from .errors import LaunchError
@@ -148,7 +147,7 @@ def _budget(asked: Optional[str], warnings: List[str]) -> Figure:
 
 
 def _own_names() -> List[str]:
-    name = socket.gethostname()
+    name = os.uname().nodename
     return ["localhost", "127.0.0.1", "::1", name.lower(), name.split(".")[0].lower()]
 
 
@@ -161,7 +160,7 @@ def _check_single_node(options: RunOptions, ranks: int) -> None:
         if host not in _own_names():
             raise LaunchError(
                 f"--hosts {options.hosts}: jobs over several nodes are not supported in this version, and "
-                f"`{host}` is not this machine ({socket.gethostname()})",
+                f"`{host}` is not this machine ({os.uname().nodename})",
                 remedy,
             )
     per_node = _count("--ranks-per-node", options.ranks_per_node)

@@ -32,7 +32,7 @@ def test_launcher_is_of_the_same_family(build_dir, flavour):
     assert launcher.version[0].isdigit()
 
 
-@pytest.mark.parametrize(("mark", "expected"), [("MPIR_Process", "mpich"), ("ompi_mpi_comm_world", "openmpi")])
+@pytest.mark.parametrize(("mark", "expected"), [("MPIR_Dup_fn", "mpich"), ("ompi_mpi_comm_world", "openmpi")])
 def test_tells_libraries_of_the_same_file_name_apart(compile_program, tmp_path, mark, expected):
     library = tmp_path / "libmpi.so.12"
     source = f'extern "C" int {mark}; int {mark} = 0;'
@@ -52,7 +52,7 @@ def test_library_behind_another_library_counts(compile_program, tmp_path):
         "-shared",
         "-fPIC",
         "-Wl,-soname,libmpi.so.12",
-        source='extern "C" int MPIR_x; int MPIR_x = 0;',
+        source='extern "C" int MPIR_Dup_fn; int MPIR_Dup_fn = 0;',
     )
     compile_program(
         tmp_path / "libsolver.so",
@@ -60,7 +60,7 @@ def test_library_behind_another_library_counts(compile_program, tmp_path):
         "-fPIC",
         str(tmp_path / "libmpi.so.12"),
         f"-Wl,-rpath,{tmp_path}",
-        source='extern "C" int MPIR_x; extern "C" int solve() { return MPIR_x; }',
+        source='extern "C" int MPIR_Dup_fn; extern "C" int solve() { return MPIR_Dup_fn; }',
     )
     program = compile_program(
         tmp_path / "program",
@@ -78,10 +78,10 @@ def test_missing_library_is_named(compile_program, tmp_path):
         "-shared",
         "-fPIC",
         "-Wl,-soname,libmpi.so.12",
-        source='extern "C" int MPIR_x; int MPIR_x = 0;',
+        source='extern "C" int MPIR_Dup_fn; int MPIR_Dup_fn = 0;',
     )
     program = compile_program(
-        tmp_path / "program", str(library), source='extern "C" int MPIR_x; int main() { return MPIR_x; }\n'
+        tmp_path / "program", str(library), source='extern "C" int MPIR_Dup_fn; int main() { return MPIR_Dup_fn; }\n'
     )
     library.unlink()
     with pytest.raises(LaunchError, match="needs the library libmpi.so.12, which is not on this machine"):
@@ -102,7 +102,7 @@ def test_static_program(compile_program, tmp_path):
 def mpich_program(compile_program, tmp_path):
     """A program that is linked with something that looks like MPICH."""
     options = ["-shared", "-fPIC"]
-    source = 'extern "C" int MPIR_x; int MPIR_x = 0;'
+    source = 'extern "C" int MPIR_Dup_fn; int MPIR_Dup_fn = 0;'
     mpi = compile_program(tmp_path / "libmpi.so.12", *options, "-Wl,-soname,libmpi.so.12", source=source)
     return compile_program(tmp_path / "program", "-Wl,--no-as-needed", str(mpi), f"-Wl,-rpath,{tmp_path}")
 
