@@ -183,10 +183,12 @@ void Runtime::needs_others_in_library() {
   }
 }
 
-// Whoever needs this rank's part mostly needs it soon after it went to sleep, or is in the library now and waits.
+// Whoever needs this rank's part mostly needs it soon after it went to sleep, or is in the library now and waits. Of a
+// rank that has nothing open itself, little more than what is left of earlier calls can be needed.
 uint64_t Runtime::next_turn_ns() {
-  turn_ns_ = std::min(2 * turn_ns_, self.record().pins != 0 ? kLongestTurnNs : kLongestIdleTurnNs);
-  if (turn_ns_ <= kShortestTurnNs) return turn_ns_;
+  const bool has_open = self.record().pins != 0;
+  turn_ns_ = std::min(2 * turn_ns_, has_open ? kLongestTurnNs : kLongestIdleTurnNs);
+  if (!has_open || turn_ns_ <= kShortestTurnNs) return turn_ns_;
   const uint32_t ranks = self.rank_count();
   const uint64_t hurried = kShortestTurnNs * (1 + ranks / self.header().cpu_count);
   if (hurried >= turn_ns_) return turn_ns_;
