@@ -66,7 +66,7 @@ void after_fork_in_child() {
 void make_room_hook(uint64_t bytes) {
   if (the_runtime == nullptr) return;
   if (!CallLock::is_first_thread()) return the_runtime->ledger.charge(bytes);
-  const CallLock lock;
+  const CallLock lock(!CallLock::is_held_by_this_thread());
   if (the_runtime->scheduler.has_slot() && !CallLock::several_threads_call())
     the_runtime->scheduler.make_resident(bytes);
   else
