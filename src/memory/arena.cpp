@@ -327,4 +327,13 @@ UnloadResult Arena::unload(uint64_t wanted_bytes) {
   return result;
 }
 
+UnloadResult Arena::unload_again() {
+  UnloadResult result;
+  if (!file_.is_open()) return result;
+  MutexHolder hold(mutex_);
+  for (uint32_t i = 0; i < region_count_; ++i)
+    if (regions_[i].begin != 0 && !is_charged(regions_[i])) write_out(regions_[i], result);
+  return result;
+}
+
 }  // namespace spillway::memory
