@@ -14,6 +14,7 @@ using mpi::Runtime;
 
 // Keeps the gathering of a group apart from that of any communicator: no communicator has this number.
 constexpr uint64_t kGroupContext = ~uint64_t{0} << 2 | static_cast<uint64_t>(mpi::Traffic::gathering);
+constexpr uint64_t kFileContext = (~uint64_t{0} - 1) << 2 | static_cast<uint64_t>(mpi::Traffic::gathering);
 
 // Receives of nothing from some ranks; true once all have come.
 class Signals {
@@ -92,6 +93,7 @@ LibraryCall::~LibraryCall() {
   if (!is_away_) return;
   const mpi::CallLock lock;
   runtime_->end_library_call();
+  runtime_->unload_again();
   runtime_->scheduler.come_back();
 }
 
@@ -111,6 +113,19 @@ DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
   std::vector<uint32_t> members;
   if (over.group != MPI_GROUP_NULL && mpi::world_ranks_of(over.group, members))
     gather_asleep(*runtime, kGroupContext, members, function);
+  call_.enter_library();
+}
+
+DelegatedCollective::DelegatedCollective(const char* function, OverFile over) {
+  Runtime* runtime = call_.runtime();
+  if (runtime == nullptr) return;
+  call_.leave_slot(node::RankState::blocked_collective);
+  MPI_Group group = MPI_GROUP_NULL;
+  std::vector<uint32_t> members;
+  if (over.file != MPI_FILE_NULL && PMPI_File_get_group(over.file, &group) == MPI_SUCCESS) {
+    if (mpi::world_ranks_of(group, members)) gather_asleep(*runtime, kFileContext, members, function);
+    PMPI_Group_free(&group);
+  }
   call_.enter_library();
 }
 

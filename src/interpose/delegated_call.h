@@ -63,13 +63,23 @@ struct OverGroup {
   MPI_Group group;
 };
 
+// The ranks that have opened a file together.
+struct OverFile {
+  explicit OverFile(MPI_File handle) : file(handle) {}
+  explicit OverFile(const MPI_File* handle) : file(handle != nullptr ? *handle : MPI_FILE_NULL) {}
+  MPI_File file;
+};
+
 class DelegatedCollective {
  public:
   // Gathers the ranks of `over` (of an intercommunicator: the local group) before the call.
   DelegatedCollective(const char* function, MPI_Comm over);
   // Gathers the members of `over` only: other ranks of the communicator do not make this call.
   DelegatedCollective(const char* function, OverGroup over);
-  // The group is that of a window or a file, which Spillway does not follow: no slot during the call.
+  // Gathers those who have opened the file. Its library moves their data between all of them, so the buffers of all
+  // are in memory during the call, and no more of them than that.
+  DelegatedCollective(const char* function, OverFile over);
+  // The group is that of a window, which Spillway does not follow: no slot during the call.
   explicit DelegatedCollective(const char* function);
   ~DelegatedCollective();
   DelegatedCollective(const DelegatedCollective&) = delete;

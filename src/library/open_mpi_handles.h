@@ -18,6 +18,7 @@
   VISIT(ompi_mpi_errhandler_null)        \
   VISIT(ompi_mpi_errors_are_fatal)       \
   VISIT(ompi_mpi_errors_return)          \
+  VISIT(ompi_mpi_file_null)              \
   VISIT(ompi_mpi_group_null)             \
   VISIT(ompi_mpi_op_max)                 \
   VISIT(ompi_mpi_op_null)                \
@@ -40,6 +41,7 @@ SPILLWAY_OPEN_MPI_HANDLES(SPILLWAY_DECLARE)
 #define ompi_mpi_errhandler_null (*::spillway::library::open_mpi::found_ompi_mpi_errhandler_null)
 #define ompi_mpi_errors_are_fatal (*::spillway::library::open_mpi::found_ompi_mpi_errors_are_fatal)
 #define ompi_mpi_errors_return (*::spillway::library::open_mpi::found_ompi_mpi_errors_return)
+#define ompi_mpi_file_null (*::spillway::library::open_mpi::found_ompi_mpi_file_null)
 #define ompi_mpi_group_null (*::spillway::library::open_mpi::found_ompi_mpi_group_null)
 #define ompi_mpi_op_max (*::spillway::library::open_mpi::found_ompi_mpi_op_max)
 #define ompi_mpi_op_null (*::spillway::library::open_mpi::found_ompi_mpi_op_null)

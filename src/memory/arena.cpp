@@ -335,22 +335,35 @@ void Arena::unload_region(Region& region, UnloadResult& result) {
   result.released_bytes += region.bytes;
 }
 
+// Programs with threads of their own making may call MPI on a stack that they have allocated: this thread writes to it.
+bool Arena::is_own_stack(const Region& region) {
+  const auto end = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  return region.begin < end && end - kStackBytes < region.end();
+}
+
 UnloadResult Arena::unload(uint64_t wanted_bytes) {
   UnloadResult result;
   if (!file_.is_open()) return result;
   MutexHolder hold(mutex_);
   result.freed_bytes = result.released_bytes = release_spare();
-  // Programs with threads of their own making may call MPI on a stack that they have allocated: this thread writes to
-  // it.
-  const auto stack_end = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  const uint64_t stack_begin = stack_end - kStackBytes;
   for (const bool at_any_cost : {false, true})  // first what holds nothing yet
     for (uint32_t i = 0; i < region_count_ && result.released_bytes < wanted_bytes; ++i) {
       Region& region = regions_[i];
-      if (region.begin == 0 || !is_charged(region) || (region.begin < stack_end && stack_begin < region.end()))
-        continue;
+      if (region.begin == 0 || !is_charged(region) || is_own_stack(region)) continue;
       if (at_any_cost || !holds_something(region)) unload_region(region, result);
     }
+  return result;
+}
+
+UnloadResult Arena::unload_again() {
+  UnloadResult result;
+  if (!file_.is_open()) return result;
+  MutexHolder hold(mutex_);
+  for (uint32_t i = 0; i < region_count_; ++i) {
+    Region& region = regions_[i];
+    if (region.begin != 0 && region.is_counted && !is_charged(region) && !is_own_stack(region))
+      write_out(region, result);
+  }
   return result;
 }
 

@@ -23,8 +23,8 @@
 // A program that knows better may load, unload and discard ranges of its own allocations while it runs (SBMA 3.1). That
 // moves pages, but no charge: a rank that runs is charged for all of its memory, since it may touch any of it.
 //
-// Thread-safe but for unload() and unload_range(), during which no thread of the rank may write to what is unloaded.
-// Allocates nothing from malloc.
+// Thread-safe but for unload(), unload_again() and unload_range(), during which no thread of the rank may write to what
+// is unloaded. Allocates nothing from malloc.
 //
 // Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged, spare ones included; every
 // granule of the file that was ever written has its bit in written_; managed_bytes_ == sum of `bytes` over regions with
@@ -122,6 +122,9 @@ class Arena {
   // Brings what is unloaded of the range into memory.
   [[nodiscard]] RangeResult load_range(const void* address, size_t bytes);
 
+  // Of what has been unloaded and not been charged since: writes out and gives up what was loaded in the meantime.
+  UnloadResult unload_again();
+
   // Writes out and gives up the pages of the range; for the first time of an allocation, all of its pages.
   [[nodiscard]] RangeResult unload_range(const void* address, size_t bytes, UnloadResult& result);
 
@@ -178,6 +181,7 @@ class Arena {
   RangeResult for_each_part(const void* address, size_t bytes, Operation operation);
   bool is_adopted(uint64_t begin, uint64_t end) const;
   bool holds_something(Region& region);
+  static bool is_own_stack(const Region& region);
   void write_out(Region& region, UnloadResult& result);
   void unload_region(Region& region, UnloadResult& result);
   void write_dirty_pages(const Region& region, UnloadResult& result);

@@ -28,6 +28,9 @@ class CallLock {
   // Whether the caller is the thread that has called start().
   static bool is_first_thread();
 
+  // Spillway's own temporary memory may come from the arena, which calls back for room.
+  static bool is_held_by_this_thread();
+
   // At MPI_THREAD_MULTIPLE: another thread has called MPI too. From then on nobody knows when memory is not in use.
   static bool several_threads_call();
 

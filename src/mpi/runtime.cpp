@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "mpi/call_lock.h"
 #include "mpi/transfer.h"
@@ -23,11 +24,14 @@ Runtime* the_runtime = nullptr;
 
 void take_news_hook() { the_runtime->take_news(); }
 
-uint64_t unload_hook(uint64_t wanted_bytes) {
-  const memory::UnloadResult result = the_runtime->arena.unload(wanted_bytes);
-  node::RankStatistics& statistics = the_runtime->self.record().statistics;
+void note(node::RankStatistics& statistics, const memory::UnloadResult& result) {
   statistics.unloaded_bytes.fetch_add(result.written_bytes);
   statistics.loaded_bytes.fetch_add(result.loaded_bytes);
+}
+
+uint64_t unload_hook(uint64_t wanted_bytes) {
+  const memory::UnloadResult result = the_runtime->arena.unload(wanted_bytes);
+  note(the_runtime->self.record().statistics, result);
   the_runtime->ledger.give_back(result.released_bytes, result.freed_bytes);
   return result.released_bytes;
 }
@@ -68,7 +72,7 @@ void after_fork_in_child() {
 void make_room_hook(uint64_t bytes) {
   if (the_runtime == nullptr) return;
   if (!CallLock::is_first_thread()) return the_runtime->ledger.charge(bytes);
-  const CallLock lock;
+  const CallLock lock(!CallLock::is_held_by_this_thread());
   if (the_runtime->scheduler.has_slot() && !CallLock::several_threads_call())
     the_runtime->scheduler.make_resident(bytes);
   else
@@ -195,6 +199,13 @@ uint64_t Runtime::next_turn_ns() {
   for (uint32_t i = 0; i < ranks; ++i)
     if (self.peer(i).library_calls != 0) return hurried;
   return turn_ns_;
+}
+
+void Runtime::unload_again() {
+  if (self.record().pins != 0 || self.record().resident_bytes == self.record().managed_bytes) return;
+  const uint64_t begin = base::now_ns();
+  note(self.record().statistics, arena.unload_again());
+  self.record().statistics.unload_ns.fetch_add(base::now_ns() - begin);
 }
 
 void Runtime::after_failed_test() {

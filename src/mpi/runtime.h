@@ -74,6 +74,10 @@ class Runtime {
   }
   void end_library_call() { self.record().library_calls.fetch_sub(1); }
 
+  // The rank may have been unloaded before it called the library, which has then loaded what it needed without being
+  // charged: what many ranks hold in that way would not be counted by anybody until each of them runs again.
+  void unload_again();
+
   // How long the rank may sleep until it does that again.
   uint64_t next_turn_ns();
 

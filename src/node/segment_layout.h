@@ -81,7 +81,7 @@ struct alignas(128) RankRecord {
   std::atomic<uint64_t> critical_ticket;  // order of arrival at the critical section; 0 when it does not wait [lock]
   std::atomic<uint32_t> has_lent;  // 1 while the rank runs, or sleeps outside of MPI, but its slot is another's [lock]
   std::atomic<uint32_t> library_calls;  // threads of the rank that are in a call of the MPI library that may wait
-  std::atomic<uint32_t> rests;          // 1: to be rung by a rank that begins to wait in the MPI library (mpi/runtime.h)
+  std::atomic<uint32_t> rests;  // 1: to be rung by a rank that begins to wait in the MPI library (mpi/runtime.h)
 };
 
 struct SegmentHeader {

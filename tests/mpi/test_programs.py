@@ -12,6 +12,7 @@ PROGRAMS = [
     "data_movement",
     "datatypes",
     "error_handlers",
+    "files",
     "flood",
     "intercommunicators",
     "long_vectors",
@@ -76,6 +77,15 @@ def test_64_megabytes_by_way_of_the_disk(run, job, flavour, tmp_path):
 
 def test_long_vectors_need_no_memory_for_others(run, job, flavour):
     run(*job("long_vectors", flavour, 3, 1, "128M"), "strict", 96, timeout_s=LIMIT_S)
+
+
+def test_ranks_that_gather_before_a_collective_call_on_a_file_can_be_unloaded(run, job, flavour, tmp_path):
+    """8 ranks have 384 MiB, of which a call is given 192 MiB."""
+    options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
+    run(*job("files", flavour, 8, 1, "256M", options), 24, timeout_s=LIMIT_S)
+    summary = json.loads((tmp_path / "summary").read_text())
+    assert summary["totals"]["unloaded_bytes"] > 0
+    assert summary["peak_bytes"] <= summary["budget_bytes"]
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

@@ -26,6 +26,7 @@ _PREAMBLE = """\
 using spillway::interpose::DelegatedBlocking;
 using spillway::interpose::DelegatedCollective;
 using spillway::interpose::DelegatedRequest;
+using spillway::interpose::OverFile;
 using spillway::interpose::OverGroup;
 
 """
@@ -51,6 +52,8 @@ def _constructor_arguments(function: Function) -> str:
             arguments.append(function.over)
         elif type_ == "MPI_Group":
             arguments.append(f"OverGroup{{{function.over}}}")
+        elif type_ in ("MPI_File", "MPI_File *"):
+            arguments.append(f"OverFile({function.over})")
     return ", ".join(arguments)
 
 

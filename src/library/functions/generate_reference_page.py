@@ -29,7 +29,7 @@ _KINDS = {
     "collective": (
         "library, collective",
         "The MPI library's. The ranks that take part gather asleep, may be unloaded meanwhile, and enter the library "
-        "together, without a slot. On a window or a file they do not gather.",
+        "together, without a slot. On a window they do not gather.",
     ),
     "blocking": (
         "library, blocking",

@@ -16,6 +16,32 @@ void exchange(CheckedProgram& program, int tag) {
   program.holds(in == patterned(program.left(), tag, 3000));
 }
 
+// Operations whose temporary memory is large enough to be managed like the program's own, for which room is made while
+// the thread is inside MPI.
+void with_large_temporaries(CheckedProgram& program) {
+  constexpr int kLength = 1 << 20;
+  const std::vector<int> out(kLength, program.rank() + 1);
+  std::vector<int> in(kLength, -1);
+  const int sum = program.size() * (program.size() + 1) / 2;
+  MPI_Allreduce(out.data(), in.data(), kLength, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  program.holds(in == std::vector<int>(kLength, sum));
+  MPI_Scan(out.data(), in.data(), kLength, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  program.holds(in == std::vector<int>(kLength, (program.rank() + 1) * (program.rank() + 2) / 2));
+  MPI_Datatype whole;
+  MPI_Type_contiguous(kLength, MPI_INT, &whole);
+  MPI_Type_commit(&whole);
+  MPI_Op add;
+  MPI_Op_create(
+      [](void* from, void* to, int* count, MPI_Datatype*) {
+        for (int i = 0; i < *count * kLength; ++i) static_cast<int*>(to)[i] += static_cast<int*>(from)[i];
+      },
+      1, &add);
+  MPI_Allreduce(out.data(), in.data(), 1, whole, add, MPI_COMM_WORLD);
+  program.holds(in == std::vector<int>(kLength, sum));
+  MPI_Op_free(&add);
+  MPI_Type_free(&whole);
+}
+
 // Threads take turns in MPI while others compute in memory of their own.
 void threads_in_turn(CheckedProgram& program) {
   std::mutex turn;
@@ -53,6 +79,7 @@ int main(int argc, char** argv) {
   MPI_Is_thread_main(&is_main);
   program.equal(is_main, 1);
   exchange(program, 1);
+  with_large_temporaries(program);
   if (provided >= MPI_THREAD_SERIALIZED) threads_in_turn(program);
   MPI_Finalized(&is_finalized);
   program.equal(is_finalized, 0);
