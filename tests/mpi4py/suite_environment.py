@@ -42,8 +42,14 @@ class SuiteEnvironment:
         """What the environment of a job has besides."""
         if self.from_source:
             return {}
-        path = [str(self.folder / "lib" / flavour), os.environ.get("LD_LIBRARY_PATH", "")]
+        path = [str(self.library_folder(flavour)), os.environ.get("LD_LIBRARY_PATH", "")]
         return {"MPI4PY_MPIABI": flavour, "LD_LIBRARY_PATH": ":".join(filter(None, path))}
+
+    def library_folder(self, flavour: str) -> Path:
+        """Where the wheel finds the MPI library under the name that it looks for."""
+        real = library(self.build, flavour)
+        # Its own folder, if it can be: libraries from PyPI find what they need beside them.
+        return real.parent if real.name == WHEEL_LIBRARY[flavour] else self.folder / "lib" / flavour
 
     def make(self, flavour: str) -> None:
         """Makes what is missing, or was made for other requirements."""
@@ -63,7 +69,7 @@ class SuiteEnvironment:
             run(python, "-m", "pip", "install", *options, "--requirement", REQUIREMENTS, variables=variables)
             mark.write_text(REQUIREMENTS.read_text())
         self.make_suite(python)
-        link = self.folder / "lib" / flavour / WHEEL_LIBRARY[flavour]
+        link = self.library_folder(flavour) / WHEEL_LIBRARY[flavour]
         if not link.exists():
             link.parent.mkdir(parents=True, exist_ok=True)
             link.unlink(missing_ok=True)
