@@ -244,7 +244,7 @@ int wait_any(Runtime& runtime, int count, MPI_Request* requests, int* index, MPI
   RequestArray array(runtime, count, requests);
   *index = MPI_UNDEFINED;
   if (array.all_idle()) {
-    set_status(status, Outcome{});
+    set_status(status, Outcome{}, true);
     return MPI_SUCCESS;
   }
   int result = MPI_SUCCESS;
@@ -295,7 +295,7 @@ int test_any(Runtime& runtime, int count, MPI_Request* requests, int* index, int
   *index = MPI_UNDEFINED;
   *flag = 1;
   if (array.all_idle()) {
-    set_status(status, Outcome{});
+    set_status(status, Outcome{}, true);
     return MPI_SUCCESS;
   }
   int result = MPI_SUCCESS;

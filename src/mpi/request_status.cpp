@@ -26,7 +26,7 @@ Look look(Runtime& runtime, MPI_Request handle, MPI_Status* status) {
   Request* request = handle == MPI_REQUEST_NULL ? nullptr : runtime.requests.find(handle);
   if (handle != MPI_REQUEST_NULL && request == nullptr) return look_at_library_request(runtime, handle, status);
   if (request == nullptr || !request->is_active) {
-    set_status(status, Outcome{});
+    set_status(status, Outcome{}, true);
     return Look{};
   }
   if (!can_complete(runtime, *request)) return Look{false, MPI_SUCCESS};
@@ -68,7 +68,7 @@ int look_at_any(Runtime& runtime, int count, const MPI_Request* requests, int* i
   *index = MPI_UNDEFINED;
   *flag = 1;
   if (!any_is_active(runtime, count, requests)) {
-    set_status(status, Outcome{});
+    set_status(status, Outcome{}, true);
     return MPI_SUCCESS;
   }
   for (int i = 0; i < count; ++i) {
