@@ -103,7 +103,8 @@ void Ledger::make_resident(uint64_t extra_bytes) {
     if (try_make_resident(extra_bytes)) return;
   }
   if (self_.hooks().drop_spare != nullptr) self_.hooks().drop_spare();
-  uncount_untouched(bytes_beyond_budget(extra_bytes));
+  // Again, when what others take has grown meanwhile.
+  while (uncount_untouched(bytes_beyond_budget(extra_bytes)) != 0) continue;
   fail_if_rank_cannot_fit(extra_bytes);
   trim_store();
   wait_for_room(extra_bytes);

@@ -41,7 +41,7 @@ def test_nothing_is_unloaded_while_everything_fits(run, job_of, static_arrays, s
 
 
 def test_arrays_that_nobody_touches_need_no_memory(run, job_of, plain_mpi, static_arrays, summary, flavour):
-    ranks, budget_mib, touched_mib = 8, 112, 20
+    ranks, budget_mib, touched_mib = 8, 96, 20
     program = static_arrays("huge")
     command = job_of(program, ranks, 2, f"{budget_mib}M", "touch", touched_mib, 6)
     peak_mib, _ = peak_of_ranks_mib(run, command, program)
