@@ -231,6 +231,26 @@ TEST_F(LedgerTest, leaves_untouched_static_data_out_that_do_not_fit) {
   EXPECT_EQ(broken_invariant(segment_), "");
 }
 
+TEST_F(LedgerTest, leaves_more_untouched_static_data_out_when_others_take_more_meanwhile) {
+  static SimulatedRank* other;
+  static uint64_t (*leave_out)(uint64_t);
+  SimulatedRank grows(mapped_again(segment_), 1);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  other = &grows;
+  RankHooks hooks = rank.self.hooks();
+  leave_out = hooks.uncount_untouched;
+  hooks.uncount_untouched = [](uint64_t wanted) {
+    const uint64_t bytes = leave_out(wanted);
+    other->ledger.set_base(60 * kMiB);
+    return bytes;
+  };
+  rank.self.set_hooks(hooks);
+  rank.adopt_untouched(100 * kMiB);
+  rank.scheduler.acquire_slot();
+  EXPECT_LT(resident(0), kBudget - kStoreFloor);
+  EXPECT_EQ(broken_invariant(segment_), "");
+}
+
 TEST_F(LedgerTest, leaves_untouched_static_data_out_rather_than_overdraw) {
   std::thread other = sleeper(1, 20 * kMiB, 1);
   SimulatedRank rank(mapped_again(segment_), 0);
