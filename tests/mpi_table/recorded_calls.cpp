@@ -20,6 +20,7 @@ const MPI_Comm kNewComm = made_up_handle<MPI_Comm>(12);
 const MPI_Group kGroup = made_up_handle<MPI_Group>(13);
 const MPI_Request kRequest = made_up_handle<MPI_Request>(14);
 const MPI_Win kWindow = made_up_handle<MPI_Win>(15);
+const MPI_File kFile = made_up_handle<MPI_File>(16);
 constexpr int kFailure = 77;
 
 const char* name_of(MPI_Comm comm) {
@@ -52,6 +53,9 @@ DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {
 }
 DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
   std::printf("%s: gather(%s)", function, over.group == kGroup ? "group" : "wrong");
+}
+DelegatedCollective::DelegatedCollective(const char* function, OverFile over) {
+  std::printf("%s: gather(%s)", function, over.file == kFile ? "file" : "wrong");
 }
 DelegatedCollective::DelegatedCollective(const char* function) { std::printf("%s: gather()", function); }
 DelegatedCollective::~DelegatedCollective() { std::printf(" leave"); }
@@ -93,6 +97,8 @@ int PMPI_Comm_create_group(MPI_Comm, MPI_Group, int, MPI_Comm* newcomm) { return
 int PMPI_Comm_join(int, MPI_Comm* intercomm) { return library_call(intercomm, nullptr); }
 int PMPI_Comm_idup(MPI_Comm, MPI_Comm* newcomm, MPI_Request* request) { return library_call(newcomm, request); }
 int PMPI_Ibarrier(MPI_Comm, MPI_Request* request) { return library_call(nullptr, request); }
+int PMPI_File_sync(MPI_File) { return library_call(nullptr, nullptr); }
+int PMPI_File_close(MPI_File* file) { return library_call(nullptr, nullptr, *file == kFile ? kFailure : 0); }
 int PMPI_Win_create_dynamic(MPI_Info, MPI_Comm, MPI_Win*) { return library_call(nullptr, nullptr); }
 int PMPI_Win_free(MPI_Win*) { return library_call(nullptr, nullptr, kFailure); }
 int PMPI_Win_fence(int, MPI_Win) { return library_call(nullptr, nullptr); }
@@ -110,6 +116,9 @@ int main() {
   std::printf(" -> %d\n", MPI_Comm_join(0, &new_comm));
   std::printf(" -> %d\n", MPI_Comm_idup(kOldComm, &new_comm, &request));
   std::printf(" -> %d\n", MPI_Ibarrier(kOldComm, &request));
+  std::printf(" -> %d\n", MPI_File_sync(kFile));
+  MPI_File file = kFile;
+  std::printf(" -> %d\n", MPI_File_close(&file));
   MPI_Win window = kWindow;
   std::printf(" -> %d\n", MPI_Win_create_dynamic(MPI_INFO_NULL, kOldComm, &window));
   std::printf(" -> %d\n", MPI_Win_free(&window));

@@ -22,6 +22,8 @@ MPI_Comm_create_group: gather(group) library created(0,new,null) leave -> 0
 MPI_Comm_join: block library created(0,new,null) leave -> 0
 MPI_Comm_idup: request library created(0,new,old) started(0,request) leave -> 0
 MPI_Ibarrier: request library started(0,request) leave -> 0
+MPI_File_sync: gather(file) library leave -> 0
+MPI_File_close: gather(file) library leave -> 77
 MPI_Win_create_dynamic: gather(old) library opened(0) leave -> 0
 MPI_Win_free: gather() library closed(77) leave -> 77
 MPI_Win_fence: gather() library leave -> 0
