@@ -84,7 +84,8 @@ class Program {
 };
 
 // Ends all of `requests` by one of MPI's families of waits and tests. The statuses are in the order of the requests.
-std::vector<MPI_Status> complete(Program& program, Random& own, std::vector<MPI_Request>& requests);
+std::vector<MPI_Status> complete(Program& program, Random& own, std::vector<MPI_Request>& requests,
+                                 bool are_persistent = false);
 
 // Source, tag and number of elements as a number.
 uint64_t digest_of(const MPI_Status& status, MPI_Datatype type);
