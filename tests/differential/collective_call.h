@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -28,6 +29,7 @@ class CollectiveCall {
 
   Program& program() const { return program_; }
   const Communicator& communicator() const { return communicator_; }
+  bool is_nonblocking() const { return is_nonblocking_; }
   Random& own() { return own_; }
   MPI_Request& request() { return request_; }
 
@@ -87,9 +89,13 @@ class CollectiveCall {
 
 // Who is the root, in the words of this rank.
 struct Root {
-  Root(Random& random, const Communicator& communicator) {
+  Root(Random& random, const CollectiveCall& call) {
+    const Communicator& communicator = call.communicator();
     const int group = communicator.is_inter() ? random.below(2) : 0;
-    const int rank = random.below(communicator.size(group));
+    int ranks = communicator.size(group);
+    // MPI_Ibcast of MPICH 4.3 takes the root for one of its own group.
+    if (call.is_nonblocking()) ranks = std::min(ranks, communicator.size(communicator.other(group)));
+    const int rank = random.below(ranks);
     is_here = communicator.my_group == group && communicator.my_rank == rank;
     is_leaf = !communicator.is_inter() || communicator.my_group != group;
     argument = is_leaf ? rank : is_here ? MPI_ROOT : MPI_PROC_NULL;

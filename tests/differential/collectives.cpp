@@ -58,7 +58,7 @@ void start_barrier(CollectiveCall& call, Random&) {
 }
 
 void start_broadcast(CollectiveCall& call, Random& random) {
-  const Root root(random, call.communicator());
+  const Root root(random, call);
   const Item item(call.program(), random, 2);
   Items& data = call.items(item.basic, item.elements, item.count);
   if (root.is_leaf) call.result(data);
@@ -67,7 +67,7 @@ void start_broadcast(CollectiveCall& call, Random& random) {
 }
 
 void start_gather(CollectiveCall& call, Random& random) {
-  const Root root(random, call.communicator());
+  const Root root(random, call);
   const Item item(call.program(), random, root.leaves + 1);
   const bool is_in_place = !call.communicator().is_inter() && random.chance(30) && root.is_here;
   Items& out = call.items(item.basic, item.elements, item.count);
@@ -78,7 +78,7 @@ void start_gather(CollectiveCall& call, Random& random) {
 }
 
 void start_gatherv(CollectiveCall& call, Random& random) {
-  const Root root(random, call.communicator());
+  const Root root(random, call);
   const Item item(call.program(), random, 2 * root.leaves);
   const bool is_in_place = !call.communicator().is_inter() && random.chance(30) && root.is_here;
   const Parts parts(call, some_counts(random, item, root.leaves));
@@ -92,7 +92,7 @@ void start_gatherv(CollectiveCall& call, Random& random) {
 }
 
 void start_scatter(CollectiveCall& call, Random& random) {
-  const Root root(random, call.communicator());
+  const Root root(random, call);
   const Item item(call.program(), random, root.leaves + 1);
   const bool is_in_place = !call.communicator().is_inter() && random.chance(30) && root.is_here;
   Items& out = call.items(item.basic, item.elements, root.is_here ? static_cast<int64_t>(item.count) * root.leaves : 0);
@@ -104,7 +104,7 @@ void start_scatter(CollectiveCall& call, Random& random) {
 }
 
 void start_scatterv(CollectiveCall& call, Random& random) {
-  const Root root(random, call.communicator());
+  const Root root(random, call);
   const Item item(call.program(), random, 2 * root.leaves);
   const bool is_in_place = !call.communicator().is_inter() && random.chance(30) && root.is_here;
   const Parts parts(call, some_counts(random, item, root.leaves));

@@ -79,7 +79,7 @@ void all_reduce(CollectiveCall& call, const Kind& kind, int count, bool is_in_pl
 }
 
 void reduce(CollectiveCall& call, Random& random, const Kind& kind, int count, bool is_in_place) {
-  const Root root(random, call.communicator());
+  const Root root(random, call);
   // MPICH 4.0 reads the address MPI_IN_PLACE where vectors are long.
   is_in_place = is_in_place && root.is_here && count < 64;
   Items& out = kind.filled(call, count);

@@ -50,8 +50,9 @@ def job_of(seed: int, steps: Optional[int] = None) -> Job:
     ranks = chosen.randint(1, 9)
     slots = chosen.choice([1, 1, 2, 3, ranks])
     memory_mib = chosen.choice([1, 2, 4, 8])
-    # What one rank may need, what all processes need in any case, and seldom enough for all ranks at once.
-    least = 24 + 8 * memory_mib + 2 * ranks
+    # What one rank may need, what all processes need in any case (MPICH 4.3 alone keeps up to 5 MiB in each), and
+    # seldom enough for all ranks at once.
+    least = 20 + 8 * memory_mib + 4 * ranks
     budget_mib = least + chosen.choice([0, 4, 16, 64, 4 * ranks * memory_mib])
     return Job(seed, steps or chosen.choice([20, 40, 80]), ranks, min(slots, ranks), memory_mib, budget_mib)
 

@@ -106,17 +106,28 @@ RandomType::RandomType(Random& random, MPI_Datatype basic, int elements) : handl
     MPI_Type_commit(&handle_);
   }
   measure();
+  int size = 0;
+  MPI_Type_size(handle_, &size);
+  // What a rank has for itself, Open MPI 4.1 copies wrongly if each item is one long piece with a gap behind it.
+  if (size > 65536 && true_extent_ == size && extent_ != size) {
+    release();
+    make_contiguous(basic, elements);
+  }
 }
 
 RandomType::RandomType(MPI_Datatype given) : handle_(given) { measure(); }
 
 RandomType RandomType::contiguous(MPI_Datatype basic, int elements) {
   RandomType made;
-  MPI_Type_contiguous(elements, basic, &made.handle_);
-  made.is_owned_ = true;
-  MPI_Type_commit(&made.handle_);
-  made.measure();
+  made.make_contiguous(basic, elements);
   return made;
+}
+
+void RandomType::make_contiguous(MPI_Datatype basic, int elements) {
+  MPI_Type_contiguous(elements, basic, &handle_);
+  is_owned_ = true;
+  MPI_Type_commit(&handle_);
+  measure();
 }
 
 RandomType::RandomType(RandomType&& other) noexcept

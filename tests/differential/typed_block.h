@@ -34,6 +34,7 @@ class RandomType {
   friend class Block;
 
   RandomType() = default;
+  void make_contiguous(MPI_Datatype basic, int elements);
   void measure();
 
   MPI_Datatype handle_ = MPI_DATATYPE_NULL;
