@@ -12,9 +12,13 @@ namespace {
 
 using mpi::Runtime;
 
-// Keeps the gathering of a group apart from that of any communicator: no communicator has this number.
-constexpr uint64_t kGroupContext = ~uint64_t{0} << 2 | static_cast<uint64_t>(mpi::Traffic::gathering);
-constexpr uint64_t kFileContext = (~uint64_t{0} - 1) << 2 | static_cast<uint64_t>(mpi::Traffic::gathering);
+// Where no communicator is given: a context for the members in this order. With another order the first one is another,
+// and of two groups that gather at a time each could take the other's signals. No communicator has such a number.
+uint64_t context_of(const std::vector<uint32_t>& members) {
+  uint64_t number = members.size();
+  for (uint32_t member : members) number = (number ^ member) * 0x9e3779b97f4a7c15u;
+  return (number >> 8 | uint64_t{1} << 61) << 2 | static_cast<uint64_t>(mpi::Traffic::gathering);
+}
 
 // Receives of nothing from some ranks; true once all have come.
 class Signals {
@@ -112,18 +116,19 @@ DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
   call_.leave_slot(node::RankState::blocked_collective);
   std::vector<uint32_t> members;
   if (over.group != MPI_GROUP_NULL && mpi::world_ranks_of(over.group, members))
-    gather_asleep(*runtime, kGroupContext, members, function);
+    gather_asleep(*runtime, context_of(members), members, function);
   call_.enter_library();
 }
 
 DelegatedCollective::DelegatedCollective(const char* function, OverFile over) {
   Runtime* runtime = call_.runtime();
   if (runtime == nullptr) return;
+  file_ = mpi::handle_value(over.file);
   call_.leave_slot(node::RankState::blocked_collective);
   MPI_Group group = MPI_GROUP_NULL;
   std::vector<uint32_t> members;
   if (over.file != MPI_FILE_NULL && PMPI_File_get_group(over.file, &group) == MPI_SUCCESS) {
-    if (mpi::world_ranks_of(group, members)) gather_asleep(*runtime, kFileContext, members, function);
+    if (mpi::world_ranks_of(group, members)) gather_asleep(*runtime, context_of(members), members, function);
     PMPI_Group_free(&group);
   }
   call_.enter_library();
@@ -140,11 +145,17 @@ DelegatedCollective::~DelegatedCollective() = default;
 void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm) { call_.created(code, newcomm); }
 
 void DelegatedCollective::opened(int code) {
-  if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->pin();
+  Runtime* runtime = call_.runtime();
+  if (runtime == nullptr || code != MPI_SUCCESS) return;
+  const mpi::CallLock lock;
+  if (file_ == 0 || runtime->busy_files.insert(file_).second) runtime->pin();
 }
 
 void DelegatedCollective::closed(int code) {
-  if (call_.runtime() != nullptr && code == MPI_SUCCESS) call_.runtime()->unpin();
+  Runtime* runtime = call_.runtime();
+  if (runtime == nullptr) return;
+  const mpi::CallLock lock;
+  if (file_ != 0 ? runtime->busy_files.erase(file_) != 0 : code == MPI_SUCCESS) runtime->unpin();
 }
 
 DelegatedBlocking::DelegatedBlocking(const char*) {
@@ -157,10 +168,17 @@ DelegatedBlocking::~DelegatedBlocking() = default;
 
 void DelegatedBlocking::created(int code, MPI_Comm* newcomm, MPI_Comm) { call_.created(code, newcomm); }
 
+// Before the call: the library may work on the buffers before it returns, and another thread must not unload them.
 DelegatedRequest::DelegatedRequest(const char*)
-    : runtime_(UnmanagedScope::is_inside() ? nullptr : mpi::active_runtime()) {}
+    : runtime_(UnmanagedScope::is_inside() ? nullptr : mpi::active_runtime()) {
+  if (runtime_ == nullptr) return;
+  const mpi::CallLock lock;
+  runtime_->pin();
+}
 
-DelegatedRequest::~DelegatedRequest() = default;
+DelegatedRequest::~DelegatedRequest() {
+  if (runtime_ != nullptr && !has_started_) runtime_->unpin();
+}
 
 void DelegatedRequest::started(int code, MPI_Request* request) {
   if (runtime_ == nullptr || code != MPI_SUCCESS || *request == MPI_REQUEST_NULL) return;
@@ -169,7 +187,7 @@ void DelegatedRequest::started(int code, MPI_Request* request) {
   known.is_persistent = false;
   ++known.active_count;
   if (promised_.handle != nullptr) known.promised.push_back(promised_);
-  runtime_->pin();
+  has_started_ = true;
 }
 
 void DelegatedRequest::prepared(int code, MPI_Request* request) {

@@ -89,14 +89,16 @@ class DelegatedCollective {
   // group), or MPI_COMM_NULL where this rank is no member.
   void created(int code, MPI_Comm* newcomm, MPI_Comm over);
 
-  // The call returned `code`. On success others may reach into this rank's memory, by way of the library, until another
-  // call has closed what this one has opened: meanwhile the memory stays where it is, and the rank plays the library's
-  // part in it while it sleeps.
+  // The call returned `code`. On success the library may use this rank's memory (for others, or to read a file) until
+  // another call has closed what this one has opened: meanwhile the memory stays where it is, and the rank plays the
+  // library's part in it while it sleeps. A file has one such operation at a time, which is closed with success or
+  // without.
   void opened(int code);
   void closed(int code);
 
  private:
   LibraryCall call_;
+  uint64_t file_ = 0;  // the handle's value
 };
 
 class DelegatedBlocking {
@@ -131,6 +133,7 @@ class DelegatedRequest {
   mpi::Runtime* runtime_;  // nullptr when the call is not Spillway's concern; before unmanaged_, which hides that
   UnmanagedScope unmanaged_;
   mpi::PromisedCommunicator promised_;
+  bool has_started_ = false;  // the request keeps the rank's memory where it is from here on
 };
 
 }  // namespace spillway::interpose

@@ -13,23 +13,33 @@ namespace mpi = spillway::mpi;
 
 namespace {
 
-// While one of these exists, libraries may catch the signals by which a job is ended; then all is as before. Below
-// MPI_Init libfabric does, for its files: 1.11 takes the first signal and does not end.
-class EndingSignals {
+// While the MPI library starts. Its helper threads inherit what is blocked here: no handler of the program runs on
+// them, where it could write to memory that the rank unloads (the rank's own thread blocks all signals for that). The
+// signals by which a job is ended stay free, and are as before when libraries have begun to catch them: libfabric does,
+// for its files, and 1.11 takes the first one and does not end.
+class SignalsOfProgram {
  public:
-  EndingSignals() {
-    for (size_t i = 0; i < kCount; ++i) sigaction(kNumbers[i], nullptr, &before_[i]);
+  SignalsOfProgram() {
+    for (size_t i = 0; i < kCount; ++i) sigaction(kEnding[i], nullptr, &before_[i]);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (int number : {SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2, SIGIO, SIGURG, SIGWINCH})
+      sigaddset(&blocked, number);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) sigaddset(&blocked, number);
+    pthread_sigmask(SIG_BLOCK, &blocked, &mask_before_);
   }
-  ~EndingSignals() {
-    for (size_t i = 0; i < kCount; ++i) sigaction(kNumbers[i], &before_[i], nullptr);
+  ~SignalsOfProgram() {
+    for (size_t i = 0; i < kCount; ++i) sigaction(kEnding[i], &before_[i], nullptr);
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   }
-  EndingSignals(const EndingSignals&) = delete;
-  EndingSignals& operator=(const EndingSignals&) = delete;
+  SignalsOfProgram(const SignalsOfProgram&) = delete;
+  SignalsOfProgram& operator=(const SignalsOfProgram&) = delete;
 
  private:
-  static constexpr int kNumbers[] = {SIGINT, SIGTERM, SIGHUP};
-  static constexpr size_t kCount = sizeof kNumbers / sizeof *kNumbers;
+  static constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP};
+  static constexpr size_t kCount = sizeof kEnding / sizeof *kEnding;
   struct sigaction before_[kCount];
+  sigset_t mask_before_;
 };
 
 // Others would wait for the section while this rank waits for them in MPI_Finalize.
@@ -49,7 +59,7 @@ __attribute__((destructor)) void leave_job() {
 
 SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
   UnmanagedScope scope;
-  EndingSignals signals;
+  const SignalsOfProgram signals;
   const int code = PMPI_Init(argc, argv);
   if (code == MPI_SUCCESS) mpi::start_runtime(arena());
   return code;
@@ -57,7 +67,7 @@ SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
 
 SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   UnmanagedScope scope;
-  EndingSignals signals;
+  const SignalsOfProgram signals;
   const int code = PMPI_Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS) mpi::start_runtime(arena());
   return code;

@@ -31,8 +31,12 @@ const link_map* loaded_object(const char* name) {
 // The names of the libraries that the object was linked with.
 std::vector<const char*> names_of_needed(const link_map& object) {
   const char* strings = nullptr;
-  for (const auto* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry)
-    if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+  for (const auto* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag != DT_STRTAB) continue;
+    // Where the dynamic section is read-only, the loader has not added the object's address.
+    const uint64_t place = entry->d_un.d_ptr + (entry->d_un.d_ptr < object.l_addr ? object.l_addr : 0);
+    strings = reinterpret_cast<const char*>(place);
+  }
   std::vector<const char*> names;
   for (const auto* entry = object.l_ld; strings != nullptr && entry->d_tag != DT_NULL; ++entry)
     if (entry->d_tag == DT_NEEDED) names.push_back(strings + entry->d_un.d_val);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "memory/blocked_signals.h"
 #include "memory/mutex_holder.h"
 #include "memory/page_map.h"
 
@@ -344,6 +345,7 @@ bool Arena::is_own_stack(const Region& region) {
 UnloadResult Arena::unload(uint64_t wanted_bytes) {
   UnloadResult result;
   if (!file_.is_open()) return result;
+  const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
   result.freed_bytes = result.released_bytes = release_spare();
   for (const bool at_any_cost : {false, true})  // first what holds nothing yet
@@ -358,6 +360,7 @@ UnloadResult Arena::unload(uint64_t wanted_bytes) {
 UnloadResult Arena::unload_again() {
   UnloadResult result;
   if (!file_.is_open()) return result;
+  const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
   for (uint32_t i = 0; i < region_count_; ++i) {
     Region& region = regions_[i];

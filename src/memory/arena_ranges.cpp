@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "memory/arena.h"
+#include "memory/blocked_signals.h"
 #include "memory/mutex_holder.h"
 #include "memory/pages.h"
 
@@ -56,6 +57,7 @@ RangeResult Arena::load_range(const void* address, size_t bytes) {
 }
 
 RangeResult Arena::unload_range(const void* address, size_t bytes, UnloadResult& result) {
+  const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
   return for_each_part(address, bytes, [&](Region& region, const void* part, size_t part_bytes) {
     if (!file_.is_open()) return RangeResult::no_storage;

@@ -10,7 +10,13 @@ namespace spillway::memory {
 namespace {
 
 // Small beside the memory of a rank, and long enough for the full rate of a disk.
-constexpr uint64_t kPieceBytes = 4 << 20;
+constexpr uint64_t kLeastPieceBytes = 4 << 20;
+// Of one variable: malloc needs entries too.
+constexpr uint64_t kMostPieces = 4096;
+
+uint64_t piece_bytes(uint64_t bytes) {
+  return std::max<uint64_t>(1, (bytes / kMostPieces + kLeastPieceBytes - 1) / kLeastPieceBytes) * kLeastPieceBytes;
+}
 
 uint64_t bytes_not_absent(uint64_t begin, uint64_t bytes) {
   uint64_t sum = 0;
@@ -37,10 +43,11 @@ StaticCharge Arena::adopt(const void* address, size_t bytes, Beginning beginning
   const uint64_t granules = (whole.bytes + kGranuleBytes - 1) / kGranuleBytes;
   const uint64_t place = addresses_.take(granules * kGranuleBytes, kGranuleBytes);
   if (place == 0) return charge;
+  const uint64_t piece = piece_bytes(whole.bytes);
   for (uint64_t begin = whole.begin; begin < whole.end();) {
     const uint32_t entry = take_region_entry();
     if (entry == kMaximumRegions) break;  // the rest stays in memory, as it was
-    const uint64_t end = std::min(whole.end(), (begin / kPieceBytes + 1) * kPieceBytes);
+    const uint64_t end = std::min(whole.end(), (begin / piece + 1) * piece);
     Region& region = regions_[entry];
     region = Region{.begin = begin,
                     .bytes = end - begin,

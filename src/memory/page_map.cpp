@@ -23,9 +23,7 @@ int pagemap_of_this_process() {
   if (owner != getpid()) {
     if (descriptor >= 0) close(descriptor);
     descriptor = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-      base::fatal("cannot read /proc/self/pagemap: %s. Spillway needs a mounted /proc", strerror(errno));
-    owner = getpid();
+    owner = descriptor >= 0 ? getpid() : 0;
   }
   return descriptor;
 }
@@ -38,11 +36,18 @@ PageState state_of(uint64_t entry) {
 
 }  // namespace
 
+bool PageMap::is_readable() { return pagemap_of_this_process() >= 0; }
+
 void PageMap::fill() {
   window_begin_ = next_;
   window_pages_ = std::min(kWindow, (end_ - next_) / kPageBytes);
   const auto wanted = static_cast<ssize_t>(window_pages_ * sizeof(uint64_t));
-  const ssize_t got = pread(pagemap_of_this_process(), entries_, static_cast<size_t>(wanted),
+  const int descriptor = pagemap_of_this_process();
+  if (descriptor < 0)
+    base::fatal(
+        "cannot read /proc/self/pagemap: %s. Spillway needs a mounted /proc, and a program that its user may read",
+        strerror(errno));
+  const ssize_t got = pread(descriptor, entries_, static_cast<size_t>(wanted),
                             static_cast<off_t>(next_ / kPageBytes * sizeof(uint64_t)));
   if (got != wanted) base::fatal("cannot read /proc/self/pagemap: %s", got < 0 ? strerror(errno) : "short read");
 }

@@ -29,6 +29,9 @@ class PageMap {
  public:
   PageMap(uint64_t begin, uint64_t bytes) : next_(begin), end_(begin + bytes) {}
 
+  // False where the kernel keeps it from this process: no /proc, or a program that its user may run but not read.
+  static bool is_readable();
+
   // The next run, as long as the window allows (runs may be split at window borders); false at the end.
   bool next(PageRun& run);
 

@@ -58,17 +58,43 @@ bool is_file_of(const dl_phdr_info& object, const MappedFile& file, const ElfW(E
   return parts != nullptr && memcmp(parts, object.dlpi_phdr, header.e_phnum * sizeof *parts) == 0;
 }
 
-// The full table, which also knows variables that are not exported; else that of the exported ones.
-const ElfW(Shdr) * symbol_table(const MappedFile& file, const ElfW(Ehdr) & header) {
+struct SymbolTable {
+  const ElfW(Sym) * symbols = nullptr;
+  uint64_t count = 0;
+  const char* names = nullptr;  // ends with 0
+  uint64_t names_bytes = 0;
+
+  const char* name_of(const ElfW(Sym) & symbol) const {
+    return symbol.st_name < names_bytes ? names + symbol.st_name : "";
+  }
+};
+
+SymbolTable symbol_table_in(const MappedFile& file, const ElfW(Shdr) & section, const ElfW(Shdr) & names) {
+  SymbolTable table;
+  table.count = section.sh_size / sizeof(ElfW(Sym));
+  table.symbols = file.at<ElfW(Sym)>(section.sh_offset, table.count);
+  table.names = file.at<char>(names.sh_offset, names.sh_size);
+  const bool has_names = table.names != nullptr && names.sh_size != 0 && table.names[names.sh_size - 1] == '\0';
+  table.names_bytes = has_names ? names.sh_size : 0;
+  return table;
+}
+
+// The full table, which also knows variables that are not exported; else that of the exported ones. Else an empty one.
+SymbolTable symbol_table(const MappedFile& file, const ElfW(Ehdr) & header) {
   const auto* sections = file.at<ElfW(Shdr)>(header.e_shoff, header.e_shnum);
-  if (sections == nullptr) return nullptr;
+  if (sections == nullptr) return {};
   for (const uint32_t type : {SHT_SYMTAB, SHT_DYNSYM}) {
     const auto* found =
         std::find_if(sections, sections + header.e_shnum, [&](const auto& section) { return section.sh_type == type; });
-    if (found != sections + header.e_shnum) return found;
+    if (found != sections + header.e_shnum && found->sh_link < header.e_shnum)
+      return symbol_table_in(file, *found, sections[found->sh_link]);
   }
-  return nullptr;
+  return {};
 }
+
+// The state of run-time systems, with locks and flags that their threads change while the rank waits in MPI. Python has
+// it all in one variable, of more than 256 KiB since 3.13.
+bool is_of_run_time_system(const char* name) { return strcmp(name, "_PyRuntime") == 0; }
 
 bool is_variable(const ElfW(Sym) & symbol) {
   const auto type = ELF64_ST_TYPE(symbol.st_info);
@@ -101,13 +127,11 @@ void find_static_variables(const dl_phdr_info& object, const char* path, uint64_
   const MappedFile file(path);
   const auto* header = file.at<ElfW(Ehdr)>(0, 1);
   if (header == nullptr || !is_file_of(object, file, *header)) return;
-  const auto* table = symbol_table(file, *header);
-  if (table == nullptr) return;
-  const uint64_t count = table->sh_size / sizeof(ElfW(Sym));
-  const auto* symbols = file.at<ElfW(Sym)>(table->sh_offset, count);
-  if (symbols == nullptr) return;
-  for (const auto* symbol = symbols; symbol != symbols + count; ++symbol) {
-    if (symbol->st_size < minimum_bytes || !is_variable(*symbol)) continue;
+  const SymbolTable table = symbol_table(file, *header);
+  if (table.symbols == nullptr) return;
+  for (const auto* symbol = table.symbols; symbol != table.symbols + table.count; ++symbol) {
+    if (symbol->st_size < minimum_bytes || !is_variable(*symbol) || is_of_run_time_system(table.name_of(*symbol)))
+      continue;
     const auto* part = writable_part(object, *symbol);
     if (part == nullptr) continue;
     // The kernel maps whole pages of the file: zeros of its own follow after the last of them.

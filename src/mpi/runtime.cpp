@@ -46,7 +46,12 @@ uint64_t trim_store_hook() { return the_runtime->store.trim(); }
 
 uint64_t spill_store_hook(uint64_t wanted_bytes) { return the_runtime->store.spill(wanted_bytes); }
 
-uint64_t progress_library_hook() { return the_runtime->progress_library() ? the_runtime->next_turn_ns() : 0; }
+// In malloc, and then not in MPI: the program may use MPI in another thread meanwhile, or be inside the library itself.
+thread_local bool is_making_room = false;
+
+uint64_t progress_library_hook() {
+  return !is_making_room && the_runtime->progress_library() ? the_runtime->next_turn_ns() : 0;
+}
 
 void give_back_hook(uint64_t resident_bytes, uint64_t managed_bytes) {
   if (the_runtime != nullptr) the_runtime->ledger.give_back(resident_bytes, managed_bytes);
@@ -72,11 +77,14 @@ void after_fork_in_child() {
 void make_room_hook(uint64_t bytes) {
   if (the_runtime == nullptr) return;
   if (!CallLock::is_first_thread()) return the_runtime->ledger.charge(bytes);
-  const CallLock lock(!CallLock::is_held_by_this_thread());
+  const bool lock_is_needed = !CallLock::is_held_by_this_thread();
+  const CallLock lock(lock_is_needed);
+  is_making_room = lock_is_needed;
   if (the_runtime->scheduler.has_slot() && !CallLock::several_threads_call())
     the_runtime->scheduler.make_resident(bytes);
   else
     the_runtime->ledger.charge(bytes);
+  is_making_room = false;
 }
 
 }  // namespace
@@ -209,6 +217,7 @@ void Runtime::unload_again() {
 }
 
 void Runtime::after_failed_test() {
+  static_data.update_charge();
   progress_library();
   scheduler.yield(0);
 }

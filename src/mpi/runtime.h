@@ -44,6 +44,7 @@ class Runtime {
   message::MatchingEngine matching;
   CommunicatorTable communicators;
   RequestTable requests;
+  std::unordered_set<uint64_t> busy_files;  // handles of files that a split operation is open on
   memory::Arena& arena;
   StaticData static_data;
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "library/program_objects.h"
+#include "memory/page_map.h"
 #include "memory/static_variables.h"
 
 namespace spillway::mpi {
@@ -25,6 +26,7 @@ void adopt_variable(const memory::StaticVariable& variable, void* context) {
 }  // namespace
 
 void StaticData::adopt(uint64_t minimum_bytes) {
+  if (!memory::PageMap::is_readable()) return;  // what is never unloaded needs no map, and may do without it
   Adoption adoption{arena_, {}};
   for (const library::ProgramObject& object : library::program_objects())
     memory::find_static_variables(object.loaded, object.file, minimum_bytes, adopt_variable, &adoption);

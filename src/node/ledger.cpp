@@ -104,8 +104,8 @@ void Ledger::make_resident(uint64_t extra_bytes) {
   }
   if (self_.hooks().drop_spare != nullptr) self_.hooks().drop_spare();
   // Again, when what others take has grown meanwhile.
-  while (uncount_untouched(bytes_beyond_budget(extra_bytes)) != 0) continue;
-  fail_if_rank_cannot_fit(extra_bytes);
+  while (const uint64_t beyond = bytes_beyond_budget(extra_bytes))
+    if (uncount_untouched(beyond) == 0) fail_if_rank_cannot_fit(extra_bytes);
   trim_store();
   wait_for_room(extra_bytes);
 }

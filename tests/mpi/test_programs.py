@@ -88,6 +88,12 @@ def test_ranks_that_gather_before_a_collective_call_on_a_file_can_be_unloaded(ru
     assert summary["peak_bytes"] <= summary["budget_bytes"]
 
 
+def test_files_that_are_read_in_two_calls(run, job, flavour, tmp_path):
+    options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
+    run(*job("files", flavour, 6, 1, "96M", options), "begun", 24, timeout_s=LIMIT_S)
+    assert json.loads((tmp_path / "summary").read_text())["totals"]["unloaded_bytes"] > 0
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_more_messages_than_the_node_has_cells(run, job, flavour, ranks):
     """262144 cells: the sender has to wait, and the receiver to acknowledge when there is none left."""

@@ -46,3 +46,9 @@ def test_same_as_on_plain_mpi(run, job, summary, plain_rounds, flavour, ranks, s
 def test_same_in_every_run(run, job, flavour):
     command = job(flavour, 6, 2, "100M", "sweep", 30, 3)
     assert rounds_of(run(*command).stdout) == rounds_of(run(*command).stdout)
+
+
+def test_what_a_signal_handler_writes_while_the_rank_unloads_is_kept(run, job, summary, flavour):
+    finished = run(*job(flavour, 8, 2, "120M", "handler", 40, 12), timeout_s=120)
+    assert rounds_of(finished.stdout) == ["round 0: " + "0" * 16]
+    assert summary()["unloaded_bytes"] > 0

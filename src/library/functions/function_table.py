@@ -11,7 +11,7 @@ Columns of the table:
   tags        over=<parameter>     the communicator, group, window or file whose ranks make the call
               creates=<parameter>  where a new communicator comes out
               persistent           the request is inactive until MPI_Start
-              opens, closes        others may reach into this rank's memory in between (windows)
+              opens, closes        the library may use this rank's memory in between (windows, split file operations)
   since       version of the standard that brought the function; `openmpi` for one that only Open MPI has
   removed     version that removed it, where libraries still carry it
   chapter     of the standard

@@ -1,5 +1,6 @@
 // Files, which the MPI library carries out: the ranks that have opened one gather asleep before each collective call.
-// With a number as argument, each rank's part of the data has that many MiB, and the rank has as much besides.
+// With a number as argument, each rank's part of the data has that many MiB, and the rank has as much besides. With
+// `begun` and a number, it has that many MiB, and begins and ends to read them in two calls.
 #include <unistd.h>
 
 #include <algorithm>
@@ -141,10 +142,40 @@ void much(CheckedProgram& program, size_t mib) {
   program.equal(wrong, 0u);
 }
 
+// The library may go on to read the file when the first call has returned: the memory must be where it was.
+void much_begun_and_ended(CheckedProgram& program, size_t mib) {
+  const File file("-much", MPI_COMM_WORLD);
+  const size_t count = (mib << 20) / sizeof(int);
+  const auto bytes = static_cast<MPI_Offset>(mib << 20);
+  const auto ints = static_cast<int>(count);
+  std::vector<int> data(count);
+  for (size_t i = 0; i < count; ++i) data[i] = pattern(program.rank(), 7, i);
+  MPI_File_write_at_all_begin(file.handle(), bytes * program.rank(), data.data(), ints, MPI_INT);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_File_write_at_all_end(file.handle(), data.data(), MPI_STATUS_IGNORE);
+  MPI_File_sync(file.handle());
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int time = 0; time < 3; ++time) {
+    const int from = (program.rank() + time) % program.size();
+    std::fill(data.begin(), data.end(), -1);
+    MPI_Barrier(MPI_COMM_WORLD);  // some are unloaded
+    MPI_File_read_at_all_begin(file.handle(), bytes * from, data.data(), ints, MPI_INT);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_read_at_all_end(file.handle(), data.data(), MPI_STATUS_IGNORE);
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; ++i) wrong += data[i] != pattern(from, 7, i);
+    program.equal(wrong, 0u);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CheckedProgram program(&argc, &argv);
+  if (argc > 2 && std::string(argv[1]) == "begun") {
+    much_begun_and_ended(program, static_cast<size_t>(atol(argv[2])));
+    return program.finish();
+  }
   const long mib = argc > 1 ? atol(argv[1]) : 0;
   if (mib != 0) {
     much(program, static_cast<size_t>(mib));

@@ -2,6 +2,7 @@
 // waits, collective operations and new communicators of each thread's own, while memory of every thread keeps what was
 // written to it.
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "checked_program.h"
@@ -101,6 +102,28 @@ void work(const Neighbours& at, MPI_Comm comm, int thread, Counter& counter) {
   counter.holds(kept == patterned(at.rank, 90000 + thread, kLength));
 }
 
+// Threads of the first two ranks make communicators of the same two, in either order, at a time. First comes one call
+// of each.
+void opposite_groups(CheckedProgram& program) {
+  if (program.size() < 2 || program.rank() > 1) return;
+  MPI_Group world;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  const auto make = [&](bool is_reversed) {
+    const int order[2] = {is_reversed ? 1 : 0, is_reversed ? 0 : 1};
+    MPI_Group group;
+    MPI_Group_incl(world, 2, order, &group);
+    if (is_reversed == (program.rank() == 1)) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_create_group(MPI_COMM_WORLD, group, is_reversed ? 1 : 0, &made);
+    MPI_Group_free(&group);
+    MPI_Comm_free(&made);
+  };
+  std::thread other(make, true);
+  make(false);
+  other.join();
+  MPI_Group_free(&world);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -118,6 +141,7 @@ int main(int argc, char** argv) {
   work(at, comms[0], 0, counter);
   for (std::thread& thread : threads) thread.join();
   for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+  opposite_groups(program);
   program.equal(counter.wrong(), 0);
   program.equal(counter.right(), kThreads * (kRounds * 3 + kRounds / 3 * 2 + 1));
   return program.finish();

@@ -7,12 +7,15 @@
 //   phases pile MIB OWN_MIB       every rank leaves a message of MIB to the next one, fills OWN_MIB, then receives
 //   phases usage MIB              rank 0 prints what Spillway says of its memory
 //   phases fork MIB               every rank forks a child that forks again; both look at the rank's memory
+//   phases handler MIB ROUNDS     a signal handler counts in the memory of every rank, a thousand times per second
 //   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
 //
 // Rank 0 prints a line per round that depends on every byte of every rank, and is the same for the same ranks and
 // arguments.
 #include <mpi.h>
+#include <signal.h>
 #include <spillway/spillway.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,6 +122,39 @@ void fork_twice(size_t words) {
   report(0, static_cast<uint64_t>(failed));
 }
 
+uint64_t* counters = nullptr;
+size_t counter_count = 0;
+volatile sig_atomic_t signal_count = 0;
+
+void count_signal(int) {
+  const auto number = static_cast<size_t>(signal_count);
+  signal_count = signal_count + 1;
+  ++counters[number * 8191 % counter_count];  // on another page every time
+}
+
+// Signals come while the rank computes, sleeps, and unloads.
+void count_in_handler(size_t words, int rounds) {
+  std::vector<uint64_t> data(words);
+  counters = data.data();
+  counter_count = words;
+  struct sigaction action {};
+  action.sa_handler = count_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, nullptr);
+  itimerval timer{{0, 1000}, {0, 1000}};
+  setitimer(ITIMER_REAL, &timer, nullptr);
+  uint64_t sum = 0;
+  for (int round = 0; round < rounds; ++round) {
+    for (uint64_t value : data) sum += value;
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  timer = {};
+  setitimer(ITIMER_REAL, &timer, nullptr);
+  sum = 0;
+  for (uint64_t value : data) sum += value;
+  report(0, sum == static_cast<uint64_t>(signal_count) && sum > 0 ? 0 : 1);
+}
+
 void idle(double seconds) {
   char token = 0;
   if (rank == 0) {
@@ -151,6 +187,8 @@ int main(int argc, char** argv) {
     fork_twice(words);
   } else if (argc > 2 && strcmp(argv[1], "usage") == 0) {
     usage(words);
+  } else if (argc > 3 && strcmp(argv[1], "handler") == 0) {
+    count_in_handler(words, rounds);
   } else if (argc > 2 && strcmp(argv[1], "idle") == 0) {
     idle(atof(argv[2]));
   } else {
