@@ -27,7 +27,7 @@ memory is unloaded to the spill directory and loaded again when it is used."""
 RUN_EPILOG = """\
 words:
   rank      one process of the MPI program
-  slot      the right to run; at most `k` ranks are between two MPI calls at any time
+  slot      the right to run; at most `k` ranks compute between two MPI calls at any time
   budget    memory that all ranks together may keep resident
   spill     write to disk for want of memory: unloaded memory, and messages not yet received
   sizes     K, M, G, T are powers of 1024: 1.5G = 1.5GiB = 1610612736

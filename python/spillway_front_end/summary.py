@@ -10,7 +10,7 @@ _TIMES = (
     ("compute", "compute_ns", "held a slot and ran"),
     ("wait", "wait_ns", "blocked on messages of other ranks"),
     ("ready", "ready_ns", "could go on, waited for a slot or for room"),
-    ("load", "load_ns", "read unloaded memory back"),
+    ("load", "load_ns", "waited for pages of unloaded memory"),
     ("unload", "unload_ns", "wrote memory out"),
 )
 _BYTES = (
@@ -56,11 +56,14 @@ def render_text(plan: Plan, report: JobReport) -> str:
 def _memory_lines(figures: Dict[str, int]) -> List[str]:
     peak, budget = figures["peak_bytes"], figures["budget_bytes"]
     share = peak / budget if budget else 0.0
-    return [
+    lines = [
         "",
         f"  memory    peak {format_size(peak)} counted against the budget of {format_size(budget)} "
         f"({100 * share:.0f}%)",
     ]
+    if peak > budget:
+        lines.append(f"            {format_size(peak - budget)} over it, for memory that could not be unloaded")
+    return lines
 
 
 def _time_lines(report: JobReport) -> List[str]:

@@ -17,6 +17,24 @@ constexpr uint64_t kSpinNs = 20000;  // about two futex switches
 // that had to be woken for it: of two ranks that take turns, each would else wait by sleeping because the other does.
 constexpr uint64_t kSpinWithoutRivalsNs = 100000;
 
+// How long the rank has waited since this was made. What it spent on unloading meanwhile counts as that, not twice.
+class WaitingTime {
+ public:
+  explicit WaitingTime(const RankStatistics& statistics)
+      : statistics_(statistics), begin_ns_(base::now_ns()), unloaded_before_ns_(statistics.unload_ns) {}
+
+  uint64_t ns() const {
+    const uint64_t elapsed = base::now_ns() - begin_ns_;
+    const uint64_t unloaded = statistics_.unload_ns - unloaded_before_ns_;
+    return elapsed > unloaded ? elapsed - unloaded : 0;
+  }
+
+ private:
+  const RankStatistics& statistics_;
+  uint64_t begin_ns_;
+  uint64_t unloaded_before_ns_;
+};
+
 long major_faults() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
@@ -133,7 +151,7 @@ void Scheduler::take_slot_or_get_in_line() {
 
 void Scheduler::acquire_slot() {
   RankRecord& me = self_.record();
-  const uint64_t begin = base::now_ns();
+  const WaitingTime time(me.statistics);
   is_acquiring_ = true;
   take_slot_or_get_in_line();
   while (me.granted == 0) {
@@ -150,7 +168,7 @@ void Scheduler::acquire_slot() {
     }
   }
   ledger_.make_resident(0);
-  add(me.statistics.ready_ns, base::now_ns() - begin);
+  add(me.statistics.ready_ns, time.ns());
   is_acquiring_ = false;
   has_slot_ = true;
   start_running();
@@ -191,10 +209,10 @@ bool Scheduler::met_soon(const Condition& condition) {
 }
 
 void Scheduler::block_until(RankState state, const Condition& condition) {
-  const uint64_t begin = base::now_ns();
+  const WaitingTime time(self_.record().statistics);
   leave(state);
   sleep_until(condition);
-  add(self_.record().statistics.wait_ns, base::now_ns() - begin);
+  add(self_.record().statistics.wait_ns, time.ns());
   come_back();
 }
 

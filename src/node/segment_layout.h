@@ -22,8 +22,8 @@ inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
 inline constexpr uint32_t kSegmentVersion = 5;
 inline constexpr uint32_t kNoIndex = 0xffffffffu;
 
-// A rank holds a slot in `running` only. `delegated` is a rank inside a call of the MPI library that gathers several
-// ranks: all of them are in it at once, so none of them needs a slot.
+// A rank holds a slot in `running` and, of those that wait for room, in `loading`. `delegated` is a rank inside a call
+// of the MPI library that gathers several ranks: all of them are in it at once, so none of them needs a slot.
 enum class RankState : uint32_t {
   absent,              // has not attached (has not called MPI_Init)
   running,             // holds a slot
@@ -38,9 +38,9 @@ enum class RankState : uint32_t {
 // What a rank adds up while it runs. Only the rank itself writes; times in nanoseconds.
 struct RankStatistics {
   std::atomic<uint64_t> compute_ns;      // held a slot, outside of load and unload
-  std::atomic<uint64_t> wait_ns;         // blocked
-  std::atomic<uint64_t> ready_ns;        // could go on, but had no slot or no room
-  std::atomic<uint64_t> load_ns;         // reading memory back ahead of its use
+  std::atomic<uint64_t> wait_ns;         // blocked, outside of unload
+  std::atomic<uint64_t> ready_ns;        // could go on, but had no slot or no room; outside of unload
+  std::atomic<uint64_t> load_ns;         // held a slot, had pages read, and did not run
   std::atomic<uint64_t> unload_ns;       // writing memory out
   std::atomic<uint64_t> loaded_bytes;    // of unloaded memory, brought in again
   std::atomic<uint64_t> unloaded_bytes;  // of memory, written to the spill file

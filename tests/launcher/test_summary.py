@@ -81,6 +81,14 @@ def test_page_has_every_figure(plan):
     assert max(map(len, page.splitlines())) <= 80
 
 
+def test_page_says_by_how_much_the_budget_was_exceeded(plan):
+    text = report_text()
+    assert "over it" not in render_text(plan, parse_report(text))
+    page = render_text(plan, parse_report(text.replace(f"peak_bytes {6 * GIB}", f"peak_bytes {9 * GIB}")))
+    assert "(112%)\n            1.00 GiB over it, for memory that could not be unloaded\n" in page
+    assert max(map(len, page.splitlines())) <= 80
+
+
 def test_page_of_a_failed_job_says_so(plan):
     page = render_text(plan, parse_report(report_text(status=137, failure="rank 1 was killed")))
     assert "exit status 137 after 12.3 s" in page

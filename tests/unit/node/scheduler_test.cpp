@@ -317,6 +317,25 @@ TEST(SchedulerTest, keeps_the_slot_of_a_thread_that_waits_for_room_while_others_
   sleeping_rank.join();
 }
 
+TEST(SchedulerTest, counts_the_time_of_unloading_apart_from_that_of_waiting) {
+  constexpr uint64_t kUnloadNs = 50000000;
+  static SimulatedRank* self;
+  Segment segment = Segment::create(config_of(2, 2));
+  SimulatedRank rank(mapped_again(segment), 0);
+  self = &rank;
+  RankHooks hooks = rank.self.hooks();
+  hooks.before_sleep = [] { self->notify(0); };
+  rank.self.set_hooks(hooks);
+  rank.unload_time_us = kUnloadNs / 1000;
+  rank.scheduler.acquire_slot();
+  rank.allocate(kMiB);
+  rank.self.record().evict_wanted = kMiB;
+  rank.wait_for_news(1);
+  const RankStatistics& statistics = rank.self.record().statistics;
+  EXPECT_GE(statistics.unload_ns, kUnloadNs);
+  EXPECT_LT(statistics.wait_ns + statistics.ready_ns, kUnloadNs);
+}
+
 TEST(LocalRankTest, unloads_nothing_of_a_rank_that_was_pinned_since_it_was_asked) {
   Segment segment = Segment::create(config_of(2, 2));
   SimulatedRank rank(mapped_again(segment), 0);
