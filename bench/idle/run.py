@@ -17,6 +17,7 @@ from measuring.build import Build, add_build_options
 from measuring.process_tree import executable, processor_times_ns
 from measuring.program_run import RunFailed, run
 from measuring.table import table
+from measuring.verdict import verdict
 
 TARGET_PERCENT = 1.0
 
@@ -107,7 +108,7 @@ def main() -> int:
     rows = [["percent of a core", f"{options.ranks - 1} blocked ranks", "computing rank", "other processes"]]
     print(table(rows + [[titles[name], *(f"{value:.3f}" for value in use)] for name, use in uses.items()]))
     used = uses["spillway"].blocked_ranks
-    print(f"\nblocked ranks {used:.3f}%, target < {TARGET_PERCENT}%: {'met' if used < TARGET_PERCENT else 'MISSED'}")
+    print(f"\nblocked ranks {used:.3f}%, target < {TARGET_PERCENT}%: {verdict(used < TARGET_PERCENT)}")
     if options.json:
         content = {
             "machine": about_machine,
@@ -117,7 +118,7 @@ def main() -> int:
             "target": TARGET_PERCENT,
         }
         options.json.write_text(json.dumps(content, indent=2) + "\n")
-    return 0
+    return 0 if used < TARGET_PERCENT else 1
 
 
 if __name__ == "__main__":

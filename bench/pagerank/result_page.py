@@ -5,6 +5,7 @@ from typing import Dict, List, Optional
 from contenders import TARGETS, Contender, Setting, Target
 from measurement import Measurement, Residency
 from measuring.table import table
+from measuring.verdict import verdict
 
 MIB = 1 << 20
 
@@ -34,7 +35,7 @@ def _ratio_rows(measurement: Measurement) -> List[List[str]]:
         ratio = measurement.ratio(target)
         sign = ">=" if target.is_least else "<="
         unit = "per iteration" if target.figure == "iteration_s" else "wall time"
-        outcome = "not measured" if ratio is None else "met" if _met(target, ratio.median) else "MISSED"
+        outcome = "not measured" if ratio is None else verdict(_met(target, ratio.median))
         measured = "-" if ratio is None else ratio.text()
         rows.append([f"{target.title} ({unit})", measured, f"{sign} {target.bound}", outcome])
     return rows
@@ -52,10 +53,11 @@ def render(
         rows.append([contender.title, *figures])
     parts = ["\n".join(_setting_lines(setting, measurement)), table(rows), table(_ratio_rows(measurement))]
     if residency:
-        verdict = "within" if residency.peak_bytes <= setting.allowed_bytes else "ABOVE"
+        outcome = verdict(residency.peak_bytes <= setting.allowed_bytes)
         parts.append(
             f"resident (Pss of all ranks): at most {residency.peak_bytes / MIB:.0f} MiB in {residency.sample_count} "
-            f"samples, {verdict} {setting.allowed_bytes / MIB:.0f} MiB (longest gap {residency.longest_gap_s:.2f} s)"
+            f"samples, target <= {setting.allowed_bytes / MIB:.0f} MiB: {outcome} (longest gap "
+            f"{residency.longest_gap_s:.2f} s)"
         )
     titles = {contender.name: contender.title for contender in contenders}
     for name, reason in measurement.left_out.items():

@@ -16,6 +16,7 @@ from measuring import machine
 from measuring.build import Build, add_build_options
 from measuring.program_run import RunFailed, run
 from measuring.scratch import scratch_folder
+from measuring.verdict import misses_target
 from result_page import as_json, render
 
 NAMES = "spillway, swap, serial, spillway-in-core, plain-in-core, spillway-in-core-cores, plain-in-core-cores"
@@ -96,7 +97,8 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
     versions = f"{build.version()}, {mpi.title} {mpi.version}"
     say("")
     print(f"PageRank, {versions}\n{machine.text(about_machine)}")
-    print(render(setting, runners, measurement, residency))
+    page = render(setting, runners, measurement, residency)
+    print(page)
     if options.json:
         content = {"machine": about_machine, "versions": versions}
         content.update(as_json(setting, runners, measurement, residency))
@@ -106,7 +108,7 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
     if problem or failed:
         print(f"FAILED: {problem or 'these contenders did not end well: ' + ', '.join(failed)}")
         return 1
-    return 0
+    return 1 if misses_target(page) else 0
 
 
 def main() -> int:
