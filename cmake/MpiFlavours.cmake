@@ -5,6 +5,7 @@
 # flavour the targets mpi::<flavour>_headers (include path only, for the preloaded library) and mpi::<flavour>
 # (headers and library, for MPI programs).
 set(spillway_mpi_flavours "")
+set(SPILLWAY_REQUIRED_MPI "" CACHE STRING "MPI libraries (mpich;openmpi) without which there is no build")
 
 function(spillway_find_mpi flavour library_names)
   set(hints ${CMAKE_SOURCE_DIR}/build/env/bin)
@@ -62,4 +63,9 @@ if(NOT spillway_mpi_flavours)
   message(FATAL_ERROR "No MPI library with headers found. Debian and Ubuntu: apt-get install libmpich-dev "
     "(or libopenmpi-dev); without root: ./dev setup, which installs PyPI's mpich.")
 endif()
+foreach(flavour IN LISTS SPILLWAY_REQUIRED_MPI)
+  if(NOT flavour IN_LIST spillway_mpi_flavours)
+    message(FATAL_ERROR "No usable ${flavour} found, which SPILLWAY_REQUIRED_MPI names")
+  endif()
+endforeach()
 list(GET spillway_mpi_flavours 0 spillway_default_mpi)

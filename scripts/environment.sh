@@ -6,7 +6,8 @@
 
 environment_folder=$PWD/build/env
 python=/usr/bin/python3
-cmake_settings=()
+# So that no MPI library, and its half of the tests, is lost unnoticed.
+cmake_settings=("-DSPILLWAY_REQUIRED_MPI=mpich;openmpi")
 environment=system
 
 # What the build, the tests and the demo need. Both MPI libraries: one preloaded library is built for each.

@@ -24,7 +24,7 @@ set_up_private_environment() {
 use_private_environment() {
   export PATH=$environment_folder/bin:$PATH
   python=$environment_folder/bin/python3
-  cmake_settings+=("-DSPILLWAY_MPICC_mpich=$environment_folder/bin/mpicc")
+  cmake_settings=(-DSPILLWAY_REQUIRED_MPI=mpich "-DSPILLWAY_MPICC_mpich=$environment_folder/bin/mpicc")
   cmake_settings+=(-DSPILLWAY_FORTRAN_TESTS=OFF) # PyPI's MPICH has no Fortran
   if [[ -x $environment_folder/bin/g++ ]]; then
     cmake_settings+=("-DCMAKE_CXX_COMPILER=$environment_folder/bin/g++" "-DCMAKE_C_COMPILER=$environment_folder/bin/gcc")

@@ -6,7 +6,7 @@ make_python_environment() {
   names=$(grep -oE '^[a-z-]+' "$3" | xargs)
   step "Making a Python environment in ${2#"$PWD/"}" make_venv "$1" "$2"
   step "Installing from PyPI: $names" \
-    "$2/bin/python3" -m pip install --disable-pip-version-check --requirement "$3"
+    "$2/bin/python3" -m pip install --disable-pip-version-check --no-cache-dir --requirement "$3"
 }
 
 # Debian splits pip (ensurepip) from Python; where it is missing, pip comes from the package index.

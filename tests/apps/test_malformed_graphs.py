@@ -93,6 +93,19 @@ def test_several_ranks_say_once_what_is_wrong(run_pagerank: Callable[..., Finish
     check_message(run_pagerank(path, ranks=3, status=1), path, cause, ranks=3)
 
 
+@pytest.mark.usefixtures("nothing_left_behind")
+@pytest.mark.parametrize("name", FOUND_BY_SEVERAL_RANKS)
+def test_the_same_message_ends_a_job_under_spillway(
+    run: Runner, spillway: Path, spill_dir: Path, build_dir: Path, tmp_path: Path, flavour: str, name: str
+) -> None:
+    content, cause = MALFORMED[name]
+    path = tmp_path / "graph.csr"
+    path.write_bytes(content)
+    options = ["-n", 3, "--slots", 1, "--memory", "256M", "--spill-dir", spill_dir, "--summary", "none"]
+    program = build_dir / "lib" / "spillway" / "tests" / f"pagerank-{flavour}"
+    check_message(run(spillway, "run", *options, program, path, status=1), path, cause, ranks=3)
+
+
 def test_the_rank_that_owns_the_wrong_entry_is_named(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
     path = tmp_path / "graph.csr"
     path.write_bytes(with_column(EDGES - 1, VERTICES))

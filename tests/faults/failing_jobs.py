@@ -1,6 +1,7 @@
 """What the tests of failing jobs look at: the message, the processes."""
 
 import re
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -14,6 +15,12 @@ RANKS = 3
 HOST = re.escape(socket.gethostname())
 # What only the MPI launchers themselves would write.
 LAUNCHER_NOTICES = ("BAD TERMINATION", "APPLICATION TERMINATED", "mpiexec", "mpirun", "Primary job", "[proxy:", "-----")
+
+
+def heed_signals() -> None:
+    """Whatever this test run itself was told to ignore (nohup, background jobs), the job is not."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def message_of(stderr: str) -> str:

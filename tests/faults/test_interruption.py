@@ -6,7 +6,16 @@ import signal
 import time
 
 import pytest
-from failing_jobs import RANKS, assert_says, is_running, process_named, programs_named, state_of, wait_for_line
+from failing_jobs import (
+    RANKS,
+    assert_says,
+    heed_signals,
+    is_running,
+    process_named,
+    programs_named,
+    state_of,
+    wait_for_line,
+)
 from marked_processes import marked_processes
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
@@ -15,12 +24,6 @@ pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 PROMPT_S = 4.5
 # Ranks that wait outside of MPI keep their slots: all must have one to get as far as waiting.
 ALL_AT_ONCE = ("--slots", str(RANKS))
-
-
-def heed_signals():
-    """Whatever this test run itself was told to ignore (nohup, background jobs), the job is not."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def started(run, command, line="last words", times=1, preexec=heed_signals):

@@ -1,5 +1,6 @@
 """Jobs that must not be started: the message says why and what to do, and the exit status is 2."""
 
+import os
 import shutil
 import subprocess
 
@@ -98,6 +99,17 @@ def test_mpi_library_of_the_other_family(run, job_command, flavour):
 def test_option_that_cannot_be_met(run, job_command, flavour, options, words):
     finished = run(*job_command(flavour, "wait", *options), status=NOT_STARTED)
     assert_refused(finished, *words)
+
+
+def test_spill_directory_that_may_not_be_written(run, job_command, flavour, spill_dir):
+    closed = spill_dir / "closed"
+    closed.mkdir(mode=0o555)
+    command = job_command(flavour, "wait", "--spill-dir", str(closed))
+    if os.geteuid() == 0:  # without what lets root write everywhere
+        command = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-all", *command]
+    finished = run(*command, status=NOT_STARTED)
+    assert_refused(finished, f"spill directory {closed} cannot be written", "Permission denied", "--spill-dir")
+    closed.rmdir()
 
 
 def test_spill_directory_with_less_room_than_the_budget(run, job_command, flavour, tmp_path):

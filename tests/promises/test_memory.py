@@ -16,11 +16,13 @@ MIB = 1 << 20
         pytest.param(16, 2, 256, 16, id="fits"),
     ],
 )
-def test_ranks_stay_within_budget_and_slack(run, job, phases, flavour, ranks, slots, budget_mib, mib_per_rank):
+def test_ranks_stay_within_budget_and_slack(run, job, phases, summary, flavour, ranks, slots, budget_mib, mib_per_rank):
     command = job(flavour, ranks, slots, f"{budget_mib}M", "sweep", mib_per_rank, 2)
     peak_mib, samples = peak_of_ranks_mib(run, command, phases(flavour))
+    data_mib = ranks * mib_per_rank
     assert samples >= 5
-    assert peak_mib <= promised_mib(budget_mib, ranks)
+    assert min(data_mib, budget_mib) / 2 < peak_mib <= promised_mib(budget_mib, ranks)
+    assert summary()["unloaded_bytes"] >= max(0, data_mib - budget_mib) * MIB
 
 
 def test_messages_that_wait_make_room_for_the_ranks(run, job, phases, summary, flavour):

@@ -1,5 +1,5 @@
-// failing_rank <how> [rank]: an MPI program in which one rank (default: the last) fails as told, while all others wait
-// for a message from it, for ever.
+// failing_rank <how> [rank [MiB]]: an MPI program in which one rank (default: the last) fails as told, while all others
+// wait for a message from it, for ever. With MiB, every rank writes so much memory again and again meanwhile.
 #include <mpi.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -7,7 +7,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -98,6 +100,19 @@ int receive_in_circle(int rank, int size) {
   return 0;
 }
 
+int write_memory_for_ever(size_t bytes, int rank, int failing, const std::string& how) {
+  constexpr int kRoundOfFailure = 4;
+  std::vector<char> memory(bytes);
+  for (int round = 0;; ++round) {
+    memset(memory.data(), round, bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (memory[bytes / 2] != static_cast<char>(round)) MPI_Abort(MPI_COMM_WORLD, 99);
+    if (round != kRoundOfFailure || rank != failing) continue;
+    say("last words", rank);
+    fail(how);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -115,6 +130,7 @@ int main(int argc, char** argv) {
   if (how == "count_usr1") return count_user_signal(rank);
   if (how == "ignore") signal(SIGTERM, SIG_IGN);
   if (how == "status_after_finalize" || how == "crash_after_finalize") return finish(how, rank == failing);
+  if (argc > 3) return write_memory_for_ever(static_cast<size_t>(atoi(argv[3])) << 20, rank, failing, how);
   if (rank == failing) {
     say("last words", rank);
     fail(how);
