@@ -89,8 +89,10 @@ void LibraryCall::enter_library() {
 
 void LibraryCall::created(int code, MPI_Comm* newcomm) {
   if (runtime_ == nullptr || code != MPI_SUCCESS) return;
+  const mpi::CommunicatorRef made = runtime_->communicators.agree_on(*newcomm);
+  if (made == nullptr) return;
   const mpi::CallLock lock;
-  runtime_->communicators.enter(*newcomm);
+  runtime_->communicators.enter(made);
 }
 
 LibraryCall::~LibraryCall() {

@@ -91,24 +91,24 @@ uint64_t CommunicatorTable::agree_on_number(MPI_Comm handle, const Communicator&
   return number;
 }
 
-void CommunicatorTable::enter(MPI_Comm handle) {
-  if (handle == MPI_COMM_NULL) return;
+CommunicatorRef CommunicatorTable::agree_on(MPI_Comm handle) {
+  if (handle == MPI_COMM_NULL) return nullptr;
   auto made = std::make_shared<Communicator>();
-  if (!describe(handle, *made)) return;
+  if (!describe(handle, *made)) return nullptr;
   made->number = agree_on_number(handle, *made);
-  keep(made);
+  return made;
+}
+
+void CommunicatorTable::enter(const CommunicatorRef& made) {
+  last_ = nullptr;  // the library may have used a handle again
+  table_[handle_value(made->handle)] = made;
 }
 
 void CommunicatorTable::enter(MPI_Comm handle, uint64_t number) {
   auto made = std::make_shared<Communicator>();
   if (handle == MPI_COMM_NULL || !describe(handle, *made)) return;
   made->number = number;
-  keep(made);
-}
-
-void CommunicatorTable::keep(const CommunicatorRef& made) {
-  last_ = nullptr;  // the library may have used a handle again
-  table_[handle_value(made->handle)] = made;
+  enter(made);
 }
 
 void CommunicatorTable::remove(MPI_Comm handle) {

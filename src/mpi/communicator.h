@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -57,8 +58,11 @@ class CommunicatorTable {
   // library serves it).
   CommunicatorRef find(MPI_Comm handle);
 
-  // Enters a communicator that the library has just made. Collective over its members, inside the library.
-  void enter(MPI_Comm handle);
+  // Describes a communicator that the library has just made, for `enter`; nullptr for one that is none of ours.
+  // Collective over its members, inside the library. REQUIRES: this thread holds no CallLock, or it would keep other
+  // threads from doing the same, whom the members wait for that have begun with theirs.
+  CommunicatorRef agree_on(MPI_Comm handle);
+  void enter(const CommunicatorRef& made);
 
   // The same with a number that its members have agreed on already: waits for nobody.
   void enter(MPI_Comm handle, uint64_t number);
@@ -70,11 +74,10 @@ class CommunicatorTable {
 
  private:
   uint64_t agree_on_number(MPI_Comm handle, const Communicator& made);
-  void keep(const CommunicatorRef& made);
 
   std::unordered_map<uint64_t, CommunicatorRef> table_;
   CommunicatorRef last_;  // most programs use one communicator most of the time
-  uint64_t proposed_ = 1;
+  std::atomic<uint64_t> proposed_ = 1;
   int world_rank_ = 0;
 };
 
