@@ -79,12 +79,13 @@ void make_room_hook(uint64_t bytes) {
   if (!CallLock::is_first_thread()) return the_runtime->ledger.charge(bytes);
   const bool lock_is_needed = !CallLock::is_held_by_this_thread();
   const CallLock lock(lock_is_needed);
-  is_making_room = lock_is_needed;
+  const bool was_making_room = is_making_room;
+  is_making_room = was_making_room || lock_is_needed;
   if (the_runtime->scheduler.has_slot() && !CallLock::several_threads_call())
     the_runtime->scheduler.make_resident(bytes);
   else
     the_runtime->ledger.charge(bytes);
-  is_making_room = false;
+  is_making_room = was_making_room;
 }
 
 }  // namespace
