@@ -1,6 +1,7 @@
-"""Runs one program to its end, with a time limit, and takes its output and its wall time."""
+"""Runs one program to its end, with a time limit, and takes its output and its times."""
 
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ class RunFailed(Exception):
 class Outcome(NamedTuple):
     lines: List[str]  # of standard output
     wall_s: float
+    processor_s: float  # of all its processes that their parents waited for, user and system
 
 
 def run(
@@ -31,6 +33,7 @@ def run(
     Standard error is not shown; its last lines are part of RunFailed's text.
     """
     begin = time.monotonic()
+    begin_processor_s = _processor_s_of_children()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
@@ -48,7 +51,12 @@ def run(
             errors.seek(0)
             tail = errors.read().decode(errors="replace").splitlines()[-15:]
             raise RunFailed("\n".join([f"status {process.returncode}", *lines[-5:], *tail]))
-    return Outcome(lines, wall_s)
+    return Outcome(lines, wall_s, _processor_s_of_children() - begin_processor_s)
+
+
+def _processor_s_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _lines_until_end(process: subprocess.Popen, deadline: float, on_line: Optional[Callable[[str], None]]) -> List[str]:

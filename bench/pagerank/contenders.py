@@ -48,6 +48,10 @@ class Contender(NamedTuple):
     limit_bytes: Optional[int] = None  # of its control group; None: no limit
     may_swap: bool = False
 
+    @property
+    def in_core(self) -> bool:
+        return self.limit_bytes is None
+
 
 def contenders(build: Build, setting: Setting, spill_folder: Path) -> List[Contender]:
     pagerank = build.mpi_program("tests", "pagerank", setting.flavour)

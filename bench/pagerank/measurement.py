@@ -21,6 +21,7 @@ _DATA = re.compile(r"data of all ranks: ([\d.]+) MiB")
 class Sample(NamedTuple):
     wall_s: float
     iteration_s: float  # the mean over all iterations
+    processor_s: float
     change: str  # that the last iteration made to the ranks: who computes the same prints the same
 
 
@@ -42,7 +43,7 @@ def _sample(outcome: Outcome) -> Sample:
     change = _CHANGE.search(text)
     if not times or not change:
         raise RunFailed(f"no times in its output:\n{text}")
-    return Sample(outcome.wall_s, sum(times) / len(times), change.group(1))
+    return Sample(outcome.wall_s, sum(times) / len(times), outcome.processor_s, change.group(1))
 
 
 def forget_file_cache(path: Path) -> None:
@@ -65,14 +66,24 @@ class Measurement:
         self._limit_s = limit_s
         self._say = say
 
-    def run_all(self, contenders: List[Contender], repeats: int) -> None:
-        """Each repeat begins with another contender, so that none always runs after the same one."""
+    def run_all(self, contenders: List[Contender], repeats: int, in_core_turns: int) -> None:
+        """Who is compared runs one after the other, and who is first alternates.
+
+        The in-core contenders take `in_core_turns` turns in each repeat.
+        """
         self._find_limits()
+        in_core = [contender for contender in contenders if contender.in_core]
+        out_of_core = [contender for contender in contenders if not contender.in_core]
         for repeat in range(repeats):
-            turn = repeat % len(contenders)
-            for contender in contenders[turn:] + contenders[:turn]:
-                if contender.name not in self.left_out:
-                    self._run_once(contender, f"repeat {repeat + 1} of {repeats}")
+            when = f"repeat {repeat + 1} of {repeats}"
+            self._take_turns(out_of_core, repeat, when)
+            for turn in range(in_core_turns):
+                self._take_turns(in_core, repeat * in_core_turns + turn, f"{when}, turn {turn + 1}")
+
+    def _take_turns(self, contenders: List[Contender], number: int, when: str) -> None:
+        for contender in contenders if number % 2 == 0 else reversed(contenders):
+            if contender.name not in self.left_out:
+                self._run_once(contender, when)
 
     def residency(self, contender: Contender, program: str, ranks: int) -> Residency:
         """One more run, apart from the timed ones: sampling takes some of the processors' time."""
@@ -97,7 +108,7 @@ class Measurement:
         return Spread([getattr(sample, figure) for sample in self.samples[name]])
 
     def ratio(self, target: Target) -> Optional[Spread]:
-        """Of runs of the same repeat, which had the machine in the same state; None when one side is missing."""
+        """Of runs of the same turn, which had the machine in the same state; None when one side is missing."""
         above, below = (self.samples.get(name, []) for name in (target.above, target.below))
         pairs = [getattr(a, target.figure) / getattr(b, target.figure) for a, b in zip(above, below)]
         return Spread(pairs) if pairs else None

@@ -8,6 +8,7 @@ from measuring.table import table
 from measuring.verdict import verdict
 
 MIB = 1 << 20
+FIGURES = ("iteration_s", "wall_s", "processor_s")
 
 
 def _met(target: Target, value: float) -> bool:
@@ -44,12 +45,12 @@ def _ratio_rows(measurement: Measurement) -> List[List[str]]:
 def render(
     setting: Setting, contenders: List[Contender], measurement: Measurement, residency: Optional[Residency]
 ) -> str:
-    rows = [["", "s per iteration", "wall s"]]
+    rows = [["", "s per iteration", "wall s", "processor s"]]
     for contender in contenders:
         if contender.name in measurement.samples:
-            figures = [measurement.spread(contender.name, figure).text() for figure in ("iteration_s", "wall_s")]
+            figures = [measurement.spread(contender.name, figure).text() for figure in FIGURES]
         else:
-            figures = ["-", "-"]
+            figures = ["-"] * len(FIGURES)
         rows.append([contender.title, *figures])
     parts = ["\n".join(_setting_lines(setting, measurement)), table(rows), table(_ratio_rows(measurement))]
     if residency:
@@ -76,7 +77,7 @@ def as_json(
             "limit_bytes": None if measurement.unlimited_because else contender.limit_bytes,
             **{
                 figure: measurement.spread(contender.name, figure).as_json()
-                for figure in ("iteration_s", "wall_s")
+                for figure in FIGURES
                 if contender.name in measurement.samples
             },
         }

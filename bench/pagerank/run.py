@@ -33,6 +33,7 @@ def parse(arguments: List[str]) -> argparse.Namespace:
     add("--factor", type=float, default=4, help="data / memory budget (default: 4)")
     add("--iterations", type=int, default=5, help="in each run (default: 5)")
     add("--repeats", type=int, default=5, help="runs of each contender (default: 5)")
+    add("--in-core-turns", type=int, default=5, help="in-core runs in each repeat; their target is close (default: 5)")
     add("--only", help="contenders to measure, separated by commas (default: all)")
     add("--limit", type=float, default=600, metavar="SECONDS", help="time limit of each run (default: 600)")
     add("--folder", type=Path, help="where the graph, spill files and the swap file go: on a local disk")
@@ -88,7 +89,7 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
     setting = prepare(build, options, folder)
     measurement = Measurement(setting, folder, options.limit, say)
     runners = chosen(options, contenders(build, setting, folder))
-    measurement.run_all(runners, options.repeats)
+    measurement.run_all(runners, options.repeats, options.in_core_turns)
     residency: Optional[Residency] = None
     pagerank = build.mpi_program("tests", "pagerank", setting.flavour)
     if runners[0].name == "spillway" and "spillway" not in measurement.left_out:
