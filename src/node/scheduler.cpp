@@ -1,5 +1,6 @@
 #include "node/scheduler.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
@@ -15,6 +16,8 @@ constexpr uint64_t kSpinNs = 20000;  // about two futex switches
 
 // Where every rank has a slot and a processor, nobody misses the one that spins. Long enough for the answer of a rank
 // that had to be woken for it: of two ranks that take turns, each would else wait by sleeping because the other does.
+// Without a processor for each, the rank gives its own to the others between two looks: an allreduce of 8 ranks on 2
+// cores took 94 microseconds by sleeping and takes 14 so (bench/micro).
 constexpr uint64_t kSpinWithoutRivalsNs = 100000;
 
 // How long the rank has waited since this was made. What it spent on unloading meanwhile counts as that, not twice.
@@ -199,11 +202,15 @@ bool Scheduler::met_soon(const Condition& condition) {
     const uint32_t bell = me.doorbell;
     if (self_.hooks().take_news != nullptr) self_.hooks().take_news();
     if (condition.is_met()) return true;
-    if (header.cpu_count < self_.rank_count()) return false;
+    const bool has_processor = header.cpu_count >= self_.rank_count();
+    if (!has_processor && has_rivals) return false;
     if (limit == 0) limit = base::now_ns() + (has_rivals ? kSpinNs : kSpinWithoutRivalsNs);
     while (me.arrivals == arrivals && me.doorbell == bell) {
       if (base::now_ns() >= limit) return false;
-      __builtin_ia32_pause();
+      if (has_processor)
+        __builtin_ia32_pause();
+      else
+        sched_yield();
     }
   }
 }
