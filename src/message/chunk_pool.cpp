@@ -118,24 +118,4 @@ ChunkPool::Move ChunkPool::begin_move(uint64_t from) {
   return move;
 }
 
-bool ChunkPool::finish_move(const Move& move, uint32_t target) {
-  Lock lock(*state_);
-  const uint32_t first = move.first;
-  --users_[first];
-  if (--references_[first] == 0) {
-    free_chunks(first);
-    return false;
-  }
-  if (users_[first] != 0) return false;
-  free_chunks(first);
-  const uint64_t mask = 1ull << (first % 64);
-  used_bits_[first / 64] |= mask;
-  resident_bits_[first / 64] &= ~mask;
-  --state_->resident;
-  ++state_->moved;
-  next_[first] = node::kNoIndex;
-  moved_to_[first] = target;
-  return true;
-}
-
 }  // namespace spillway::message

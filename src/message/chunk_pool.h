@@ -55,8 +55,10 @@ class ChunkPool {
   Move begin_move(uint64_t from);
 
   // `target` holds what the chain held. Returns false when the chain was used or given up meanwhile: it stays as it is,
-  // and `target` is of no use. Else the caller gives the first chunk's memory back: it is not counted any more.
-  bool finish_move(const Move& move, uint32_t target);
+  // and `target` is of no use. Else the first chunk has been passed to `give_back(chunk)`: its memory is not counted any
+  // more. That is done under the lock, since whoever releases the chain next may take this chunk again.
+  template <typename GiveBack>
+  bool finish_move(const Move& move, uint32_t target, GiveBack give_back);
 
   // Finds runs of free chunks that have memory, marks them fresh and passes them to `give_back(first, count)`; returns
   // their number.
@@ -97,6 +99,28 @@ class ChunkPool {
   uint32_t* users_;
   uint32_t* moved_to_;
 };
+
+template <typename GiveBack>
+bool ChunkPool::finish_move(const Move& move, uint32_t target, GiveBack give_back) {
+  Lock lock(*state_);
+  const uint32_t first = move.first;
+  --users_[first];
+  if (--references_[first] == 0) {
+    free_chunks(first);
+    return false;
+  }
+  if (users_[first] != 0) return false;
+  free_chunks(first);
+  const uint64_t mask = 1ull << (first % 64);
+  used_bits_[first / 64] |= mask;
+  resident_bits_[first / 64] &= ~mask;
+  --state_->resident;
+  ++state_->moved;
+  next_[first] = node::kNoIndex;
+  moved_to_[first] = target;
+  give_back(first);
+  return true;
+}
 
 template <typename GiveBack>
 uint64_t ChunkPool::trim(GiveBack give_back) {

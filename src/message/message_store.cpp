@@ -182,11 +182,11 @@ uint64_t MessageStore::spill(uint64_t wanted_bytes) {
     if (move.first == node::kNoIndex) break;
     const uint32_t target = take_storage(move.count * kMemoryChunk, 1);
     copy_to_storage(move, target);
-    if (!memory_.finish_move(move, target)) {
+    const auto give_back = [&](uint32_t chunk) { madvise(memory_chunk(chunk), kMemoryChunk, MADV_REMOVE); };
+    if (!memory_.finish_move(move, target, give_back)) {
       spill_.release(target);
       continue;
     }
-    madvise(memory_chunk(move.first), kMemoryChunk, MADV_REMOVE);
     freed_chunks += move.count;
     ++moved_firsts;
     self_.record().statistics.spilled_bytes.fetch_add(move.count * kMemoryChunk);

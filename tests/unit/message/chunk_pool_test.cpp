@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "message_fixture.h"
 #include "seed.h"
@@ -139,6 +142,12 @@ class ChunkPoolMoveTest : public ChunkPoolTest {
     pool_.close(chain.first);
     return chain;
   }
+
+  bool finish_move(const ChunkPool::Move& move, uint32_t target) {
+    return pool_.finish_move(move, target, [this](uint32_t chunk) { given_back_.push_back(chunk); });
+  }
+
+  std::vector<uint32_t> given_back_;
 };
 
 TEST_F(ChunkPoolMoveTest, a_moved_chain_frees_its_chunks_and_keeps_its_name) {
@@ -146,16 +155,36 @@ TEST_F(ChunkPoolMoveTest, a_moved_chain_frees_its_chunks_and_keeps_its_name) {
   const ChunkPool::Move move = pool_.begin_move(0);
   EXPECT_EQ(move.first, chain.first);
   EXPECT_EQ(move.count, 5u);
-  ASSERT_TRUE(pool_.finish_move(move, 77));
+  ASSERT_TRUE(finish_move(move, 77));
   EXPECT_EQ(pool_.used_chunks(), 0u);
   EXPECT_EQ(pool_.open(chain.first), 77u);
-  EXPECT_EQ(trim(), 4u) << "the first one's memory is the mover's to give back";
+  EXPECT_EQ(given_back_, std::vector<uint32_t>{chain.first});
+  EXPECT_EQ(trim(), 4u) << "the first one's memory was given back by the mover";
   const auto others = chunks_of(pool_.take(kChunks - 1, 1, kNoLimit));
   ASSERT_EQ(others.size(), kChunks - 1);
   EXPECT_EQ(std::count(others.begin(), others.end(), chain.first), 0) << "it still names the message";
   EXPECT_EQ(pool_.take(1, 1, kNoLimit).first, node::kNoIndex);
   EXPECT_EQ(pool_.release(chain.first), 77u);
   EXPECT_EQ(chunks_of(pool_.take(1, 1, kNoLimit)), std::vector<uint32_t>{chain.first});
+}
+
+// Else the memory that is given back is already another message's.
+TEST_F(ChunkPoolMoveTest, nobody_takes_the_first_chunk_before_its_memory_is_given_back) {
+  const ChunkPool::Chain chain = written(2);
+  const ChunkPool::Move move = pool_.begin_move(0);
+  std::atomic<bool> is_taken = false;
+  std::thread next_user;
+  ASSERT_TRUE(pool_.finish_move(move, 77, [&](uint32_t) {
+    next_user = std::thread([&] {
+      EXPECT_EQ(pool_.release(chain.first), 77u);
+      EXPECT_EQ(pool_.take(1, 1, kNoLimit).first, chain.first);
+      is_taken = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(is_taken);
+  }));
+  next_user.join();
+  EXPECT_TRUE(is_taken);
 }
 
 TEST_F(ChunkPoolMoveTest, finds_one_chain_after_the_other_and_each_once) {
@@ -166,7 +195,7 @@ TEST_F(ChunkPoolMoveTest, finds_one_chain_after_the_other_and_each_once) {
   for (ChunkPool::Move move = pool_.begin_move(0); move.first != node::kNoIndex;
        move = pool_.begin_move(move.first + 1)) {
     moved.push_back(move.first);
-    ASSERT_TRUE(pool_.finish_move(move, 1));
+    ASSERT_TRUE(finish_move(move, 1));
   }
   EXPECT_EQ(moved, (std::vector<uint32_t>{first.first, second.first, third.first}));
   EXPECT_EQ(pool_.begin_move(0).first, node::kNoIndex);
@@ -186,7 +215,7 @@ TEST_F(ChunkPoolMoveTest, gives_the_move_up_for_a_reader_that_came_meanwhile) {
   const ChunkPool::Chain chain = written(2);
   const ChunkPool::Move move = pool_.begin_move(0);
   EXPECT_EQ(pool_.open(chain.first), node::kNoIndex);
-  EXPECT_FALSE(pool_.finish_move(move, 5));
+  EXPECT_FALSE(finish_move(move, 5));
   pool_.close(chain.first);
   EXPECT_EQ(pool_.open(chain.first), node::kNoIndex) << "it is where it was";
   EXPECT_EQ(pool_.used_chunks(), 2u);
@@ -200,7 +229,8 @@ TEST_F(ChunkPoolMoveTest, frees_a_chain_that_its_last_reader_gave_up_meanwhile) 
   EXPECT_EQ(pool_.release(chain.first), node::kNoIndex);
   EXPECT_EQ(pool_.release(chain.first), node::kNoIndex);
   EXPECT_EQ(pool_.used_chunks(), 2u) << "the mover still reads it";
-  EXPECT_FALSE(pool_.finish_move(move, 5));
+  EXPECT_FALSE(finish_move(move, 5));
+  EXPECT_TRUE(given_back_.empty());
   EXPECT_EQ(pool_.used_chunks(), 0u);
 }
 
