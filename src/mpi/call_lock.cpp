@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include "base/error.h"
 #include "mpi/runtime.h"
 
 namespace spillway::mpi {
@@ -11,8 +12,24 @@ pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_t first_thread;
 bool is_needed = false;
 bool is_multiple = false;
-bool several_threads = false;  // [mutex]
+pthread_key_t other_thread_key;
+uint32_t other_threads = 0;  // [mutex] that live and have called MPI
 thread_local bool is_held_here = false;
+
+// A forked child has no runtime, and a lock that may be held for ever.
+void forget_other_thread(void*) {
+  if (active_runtime() == nullptr) return;
+  pthread_mutex_lock(&mutex);
+  if (--other_threads == 0) active_runtime()->unpin_asleep();
+  pthread_mutex_unlock(&mutex);
+}
+
+// [mutex]
+void count_other_thread() {
+  if (pthread_getspecific(other_thread_key) != nullptr) return;
+  SPILLWAY_CHECK(pthread_setspecific(other_thread_key, &other_thread_key) == 0);
+  if (++other_threads == 1) active_runtime()->pin();
+}
 
 }  // namespace
 
@@ -20,15 +37,14 @@ void CallLock::start(int thread_level) {
   first_thread = pthread_self();
   is_multiple = thread_level >= MPI_THREAD_MULTIPLE;
   is_needed = thread_level >= MPI_THREAD_SERIALIZED;
+  if (is_multiple) SPILLWAY_CHECK(pthread_key_create(&other_thread_key, forget_other_thread) == 0);
 }
 
 CallLock::CallLock(bool wanted) : is_held_(wanted && is_needed) {
   if (!is_held_) return;
   pthread_mutex_lock(&mutex);
   is_held_here = true;
-  if (!is_multiple || several_threads || is_first_thread() || active_runtime() == nullptr) return;
-  several_threads = true;
-  active_runtime()->pin();
+  if (is_multiple && !is_first_thread() && active_runtime() != nullptr) count_other_thread();
 }
 
 void CallLock::release() {
@@ -41,7 +57,7 @@ void CallLock::release() {
 
 bool CallLock::is_first_thread() { return pthread_equal(pthread_self(), first_thread) != 0; }
 bool CallLock::is_held_by_this_thread() { return is_held_here; }
-bool CallLock::several_threads_call() { return several_threads; }
+bool CallLock::several_threads_call() { return other_threads != 0; }
 
 void CallLock::before_sleep() {
   if (is_needed) pthread_mutex_unlock(&mutex);

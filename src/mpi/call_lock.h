@@ -31,7 +31,8 @@ class CallLock {
   // Spillway's own temporary memory may come from the arena, which calls back for room.
   static bool is_held_by_this_thread();
 
-  // At MPI_THREAD_MULTIPLE: another thread has called MPI too. From then on nobody knows when memory is not in use.
+  // At MPI_THREAD_MULTIPLE: another thread has called MPI too, and still lives. Nobody knows then when memory is not in
+  // use, so the rank is pinned.
   static bool several_threads_call();
 
   // Around a sleep of the thread that holds the lock.

@@ -117,6 +117,12 @@ void Runtime::prepare_to_sleep() {
   turn_ns_ = kShortestTurnNs;
 }
 
+void Runtime::unpin_asleep() {
+  unpin();
+  node::NodeLock lock(self.header());
+  self.ring_loading_ranks();
+}
+
 uint32_t Runtime::new_token() {
   if (++last_token_ == 0) ++last_token_;
   unacknowledged_.insert(last_token_);

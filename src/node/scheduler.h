@@ -18,8 +18,8 @@
 // == slot_count, and free_slots > 0 only while no rank is ready.
 //
 // Costs: one uncontended lock when a rank gives up its slot, one futex wake for the rank that gets it, no processor
-// time while it sleeps. Where there are as many processors as ranks, a rank that must wait first looks for up to 20 us
-// whether the news arrives (where there are as many slots, too, 100 us): that is cheaper than two switches.
+// time while it sleeps. A rank that must wait first looks whether the news arrives: for up to 20 us where there are as
+// many processors as ranks, and for up to 100 us where there are as many slots. That is cheaper than two switches.
 #pragma once
 
 #include <cstdint>

@@ -33,6 +33,14 @@ def test_messages_that_wait_make_room_for_the_ranks(run, job, phases, summary, f
     assert summary()["spilled_bytes"] >= ((ranks + 1) * message_mib + own_mib - budget_mib) * MIB
 
 
+def test_ranks_are_unloaded_again_when_their_other_threads_have_ended(run, job, plain_mpi, phases, summary, flavour):
+    ranks, budget_mib, mib = 8, 128, 48
+    finished = run(*job(flavour, ranks, 1, f"{budget_mib}M", "threads", mib, 2))
+    assert finished.stdout == run(*plain_mpi(flavour, ranks), phases(flavour), "threads", mib, 2).stdout
+    assert summary()["unloaded_bytes"] >= (ranks * mib - budget_mib) * MIB
+    assert summary()["peak_bytes"] <= budget_mib * MIB
+
+
 def test_clean_memory_is_never_written_twice(run, job, summary, flavour):
     ranks, mib, rounds = 8, 32, 5
     run(*job(flavour, ranks, 1, "80M", "read", mib, rounds))

@@ -8,6 +8,7 @@
 //   phases usage MIB              rank 0 prints what Spillway says of its memory
 //   phases fork MIB               every rank forks a child that forks again; both look at the rank's memory
 //   phases handler MIB ROUNDS     a signal handler counts in the memory of every rank, a thousand times per second
+//   phases threads MIB ROUNDS     a second thread of every rank calls MPI and ends; then as `sweep`
 //   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
 //
 // Rank 0 prints a line per round that depends on every byte of every rank, and is the same for the same ranks and
@@ -23,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -155,6 +157,17 @@ void count_in_handler(size_t words, int rounds) {
   report(0, sum == static_cast<uint64_t>(signal_count) && sum > 0 ? 0 : 1);
 }
 
+void communicate_in_thread() {
+  MPI_Comm own = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &own);
+  std::thread([own] {
+    char token = 1;
+    MPI_Bcast(&token, 1, MPI_CHAR, 0, own);
+    MPI_Barrier(own);
+  }).join();
+  MPI_Comm_free(&own);
+}
+
 void idle(double seconds) {
   char token = 0;
   if (rank == 0) {
@@ -170,7 +183,9 @@ void idle(double seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  const bool has_threads = argc > 1 && strcmp(argv[1], "threads") == 0;
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, has_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const size_t words = argc > 2 ? strtoull(argv[2], nullptr, 10) * (1 << 20) / sizeof(uint64_t) : 0;
@@ -183,6 +198,9 @@ int main(int argc, char** argv) {
     exchange(words, rounds);
   } else if (argc > 3 && strcmp(argv[1], "pile") == 0) {
     pile(words, strtoull(argv[3], nullptr, 10) * (1 << 20) / sizeof(uint64_t));
+  } else if (argc > 2 && has_threads && provided == MPI_THREAD_MULTIPLE) {
+    communicate_in_thread();
+    sweep(words, rounds, true);
   } else if (argc > 2 && strcmp(argv[1], "fork") == 0) {
     fork_twice(words);
   } else if (argc > 2 && strcmp(argv[1], "usage") == 0) {
