@@ -39,7 +39,8 @@ ProcessTimes times_of(int pid) {
 
 }  // namespace
 
-bool SlotLender::is_anyone_ready() const {
+bool SlotLender::is_anyone_waiting() const {
+  if (segment_.header().loading_ranks != 0) return true;
   for (uint32_t i = 0; i < segment_.header().rank_count; ++i)
     if (state_of(segment_.rank(i)) == RankState::ready) return true;
   return false;
@@ -48,9 +49,12 @@ bool SlotLender::is_anyone_ready() const {
 void SlotLender::look(uint64_t now_ns) {
   if (now_ns - last_look_ns_ < kIntervalNs) return;
   last_look_ns_ = now_ns;
-  if (!is_anyone_ready()) return;
-  for (uint32_t i = 0; i < segment_.header().rank_count; ++i)
-    if (is_idle(i)) node::lend_slot_of(segment_, i);
+  if (!is_anyone_waiting()) return;
+  for (uint32_t i = 0; i < segment_.header().rank_count; ++i) {
+    const bool sleeps = is_idle(i);
+    node::set_sleeps_outside(segment_, i, sleeps);
+    if (sleeps) node::lend_slot_of(segment_, i);
+  }
 }
 
 bool SlotLender::is_idle(uint32_t index) {

@@ -3,10 +3,10 @@
 // The problem: a program may wait for another of its ranks by means that are not MPI's (a connection, a file, a child
 // process). The rank that waits holds its slot, and when the one that it waits for has none, neither goes on.
 //
-// The policy: twenty times a second, and only while a rank is ready, the ranks that hold slots are looked at. One is
-// idle that has made no call of MPI that waits, has used next to no processor time and was asleep at both looks. Its
-// slot goes to a ready rank (node/scheduler.h, lend_slot_of). A rank that waits for the disk or is stopped does not
-// count as asleep.
+// The policy: twenty times a second, and only while a rank is ready or waits for room, the ranks that hold slots are
+// looked at. One is idle that has made no call of MPI that waits, has used next to no processor time and was asleep at
+// both looks. Its slot goes to a ready rank (node/scheduler.h, lend_slot_of), and whoever waits for room does not wait
+// for it. A rank that waits for the disk or is stopped does not count as asleep.
 //
 // What it costs: when the sleeper goes on to compute, one more rank than there are slots runs until it waits in MPI.
 #pragma once
@@ -24,9 +24,6 @@ class SlotLender {
 
   static constexpr uint64_t kIntervalNs = 50000000;
 
-  // Not in a job with a slot for each rank.
-  bool is_needed() const { return segment_.header().slot_count < segment_.header().rank_count; }
-
   // Call at least once in each interval.
   void look(uint64_t now_ns);
 
@@ -37,7 +34,7 @@ class SlotLender {
     uint64_t cpu_ticks = 0;
   };
 
-  bool is_anyone_ready() const;
+  bool is_anyone_waiting() const;
   bool is_idle(uint32_t index);
 
   node::Segment& segment_;

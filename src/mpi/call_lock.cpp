@@ -2,6 +2,8 @@
 
 #include <mpi.h>
 
+#include <atomic>
+
 #include "base/error.h"
 #include "mpi/runtime.h"
 
@@ -13,22 +15,24 @@ pthread_t first_thread;
 bool is_needed = false;
 bool is_multiple = false;
 pthread_key_t other_thread_key;
-uint32_t other_threads = 0;  // [mutex] that live and have called MPI
+std::atomic<uint32_t> other_threads = 0;  // that live and have called MPI
 thread_local bool is_held_here = false;
 
-// A forked child has no runtime, and a lock that may be held for ever.
+// Without the lock: a thread that holds it may be waiting for the end of this one, and in a forked child, which has no
+// runtime, it may be held for ever.
 void forget_other_thread(void*) {
-  if (active_runtime() == nullptr) return;
-  pthread_mutex_lock(&mutex);
-  if (--other_threads == 0) active_runtime()->unpin_asleep();
-  pthread_mutex_unlock(&mutex);
+  Runtime* const runtime = active_runtime();
+  if (runtime == nullptr) return;
+  other_threads.fetch_sub(1);
+  runtime->unpin_asleep();
 }
 
 // [mutex]
 void count_other_thread() {
   if (pthread_getspecific(other_thread_key) != nullptr) return;
   SPILLWAY_CHECK(pthread_setspecific(other_thread_key, &other_thread_key) == 0);
-  if (++other_threads == 1) active_runtime()->pin();
+  other_threads.fetch_add(1);
+  active_runtime()->pin();
 }
 
 }  // namespace

@@ -123,6 +123,8 @@ void cancel(Runtime& runtime, Request& request) {
   request.is_complete = true;
   request.outcome = Outcome{};
   request.outcome.cancelled = true;
+  // Another thread may sleep for it.
+  if (runtime.scheduler.sleeping_threads() != 0) node::LocalRank::ring(runtime.self.record());
 }
 
 void complete_orphans(Runtime& runtime) {

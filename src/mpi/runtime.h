@@ -94,7 +94,7 @@ class Runtime {
     if (self.record().pins.fetch_add(1) == 0) needs_others_in_library();
   }
   void unpin() { self.record().pins.fetch_sub(1); }
-  // The same at a time when the rank may be asleep: whoever waits for room looks here again.
+  // The same from any thread, at a time when the rank may be asleep: whoever waits for room looks here again.
   void unpin_asleep();
 
   // The rank takes no part in MPI any more (MPI_Finalize has been called), but keeps its slot until the process ends.

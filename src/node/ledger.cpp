@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMiB = 1 << 20;
 
 // A rank inside the MPI library is soon back, unless the library waits in there for this very rank.
-constexpr uint64_t kLibraryPatienceNs = 1000000000;
+constexpr uint64_t kPatienceElsewhereNs = 1000000000;
 
 // What is never unloaded grows while a rank runs, and is seen when it has grown. Ranks are admitted as if each had
 // grown by this much.
@@ -97,6 +97,7 @@ void Ledger::adopt(uint64_t resident_bytes, uint64_t managed_bytes) {
 }
 
 void Ledger::make_resident(uint64_t extra_bytes) {
+  if (self_.state() == RankState::finished) return;
   if (extra_bytes == 0 && missing_charge(0) == 0 && used_bytes() <= self_.header().budget_bytes) return;
   {
     NodeLock lock(self_.header());
@@ -111,21 +112,21 @@ void Ledger::make_resident(uint64_t extra_bytes) {
 }
 
 void Ledger::wait_for_room(uint64_t extra_bytes) {
-  uint64_t patience_ends_ns = 0;  // 0: there is hope for room from others than the library
+  uint64_t patience_ends_ns = 0;  // 0: there is hope for room from ranks that go on
   for (;;) {
     const uint32_t bell = self_.record().doorbell;
     const Hope hope = look_for_room(extra_bytes);
     if (hope == Hope::fulfilled) return;
-    if (hope != Hope::in_library)
+    if (hope != Hope::elsewhere)
       patience_ends_ns = 0;
     else if (patience_ends_ns == 0)
-      patience_ends_ns = base::now_ns() + kLibraryPatienceNs;
+      patience_ends_ns = base::now_ns() + kPatienceElsewhereNs;
     if (hope == Hope::none || (patience_ends_ns != 0 && base::now_ns() >= patience_ends_ns)) {
       if (trim_store() != 0 || uncount_untouched(missing_room(extra_bytes)) != 0 || spill_store(extra_bytes) != 0)
         continue;
       return overdraw(extra_bytes);
     }
-    self_.attend_and_sleep(bell, patience_ends_ns == 0 ? 0 : kLibraryPatienceNs / 8);
+    self_.attend_and_sleep(bell, patience_ends_ns == 0 ? 0 : kPatienceElsewhereNs / 8);
   }
 }
 
@@ -235,10 +236,11 @@ Ledger::Hope Ledger::who_can_still_make_room() const {
     const RankRecord& rank = self_.peer(i);
     if (&rank == &self_.record()) continue;
     const auto state = static_cast<RankState>(rank.state.load());
-    if (state == RankState::running || may_unload(rank)) return Hope::in_ranks;
+    const bool is_asleep = state == RankState::running && rank.sleeps_outside != 0;
+    if ((state == RankState::running && !is_asleep) || may_unload(rank)) return Hope::in_ranks;
     if (state == RankState::loading && rank.load_ticket < self_.record().load_ticket) return Hope::in_ranks;
-    if (state == RankState::delegated)
-      hope = Hope::in_library;
+    if (state == RankState::delegated || is_asleep)
+      hope = Hope::elsewhere;
     else if (rank.evict_wanted != 0)
       return Hope::in_ranks;
   }

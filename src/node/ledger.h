@@ -61,7 +61,7 @@ class Ledger {
 
  private:
   // Where room may still come from, for a rank that waits for it.
-  enum class Hope { fulfilled, in_ranks, in_library, none };
+  enum class Hope { fulfilled, in_ranks, elsewhere, none };  // elsewhere: they wait in the library, or outside of MPI
 
   uint64_t used_bytes() const;                              // [lock]
   uint64_t reserved_base_bytes() const;                     // [lock]

@@ -125,6 +125,15 @@ bool lend_slot_of(Segment& segment, uint32_t index) {
   return true;
 }
 
+void set_sleeps_outside(Segment& segment, uint32_t index, bool sleeps) {
+  RankRecord& rank = segment.rank(index);
+  if ((rank.sleeps_outside != 0) == sleeps) return;
+  NodeLock lock(segment.header());
+  rank.sleeps_outside = sleeps ? 1 : 0;
+  for (uint32_t i = 0; sleeps && i < segment.header().rank_count; ++i)
+    if (segment.rank(i).load_ticket != 0) LocalRank::ring(segment.rank(i));
+}
+
 void Scheduler::start_running() {
   running_since_ns_ = base::now_ns();
   running_cpu_ns_ = base::thread_cpu_ns();
@@ -231,6 +240,11 @@ void Scheduler::leave(RankState state) {
 void Scheduler::come_back() {
   --away_threads_;
   if (away_threads_ == 0 && !has_slot_ && !is_acquiring_) acquire_slot();
+  if (away_threads_ == 0 || self_.state() != RankState::delegated || self_.record().library_calls != 0) return;
+  // The thread has been in the library; those that are still away only sleep.
+  NodeLock lock(self_.header());
+  self_.record().state = static_cast<uint32_t>(RankState::blocked_receive);
+  self_.ring_loading_ranks();
 }
 
 void Scheduler::make_resident(uint64_t extra_bytes) {

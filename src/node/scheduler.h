@@ -38,6 +38,10 @@ void retire_rank(Segment& segment, uint32_t index);
 // ready.
 bool lend_slot_of(Segment& segment, uint32_t index);
 
+// Notes whether a rank sleeps outside of MPI with a slot. Whoever waits for room does not count on it, as it may wait
+// for them.
+void set_sleeps_outside(Segment& segment, uint32_t index, bool sleeps);
+
 class Scheduler {
  public:
   Scheduler(LocalRank& self, Ledger& ledger) : self_(self), ledger_(ledger) {}

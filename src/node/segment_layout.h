@@ -19,7 +19,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
-inline constexpr uint32_t kSegmentVersion = 5;
+inline constexpr uint32_t kSegmentVersion = 6;
 inline constexpr uint32_t kNoIndex = 0xffffffffu;
 
 // A rank holds a slot in `running` and, of those that wait for room, in `loading`. `delegated` is a rank inside a call
@@ -82,6 +82,7 @@ struct alignas(128) RankRecord {
   std::atomic<uint32_t> has_lent;  // 1 while the rank runs, or sleeps outside of MPI, but its slot is another's [lock]
   std::atomic<uint32_t> library_calls;  // threads of the rank that are in a call of the MPI library that may wait
   std::atomic<uint32_t> rests;  // 1: to be rung by a rank that begins to wait in the MPI library (mpi/runtime.h)
+  std::atomic<uint32_t> sleeps_outside;  // 1: it has a slot and sleeps outside of MPI, as the agent saw last [lock]
 };
 
 struct SegmentHeader {

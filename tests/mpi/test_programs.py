@@ -105,6 +105,12 @@ def test_ranks_that_wait_outside_of_mpi_keep_nobody_waiting(run, job, flavour, t
     run(*job("outside_waits", flavour, ranks, slots), tmp_path / "pipe", timeout_s=LIMIT_S)
 
 
+@pytest.mark.parametrize("slots", [1, 3])
+def test_ranks_that_wait_outside_of_mpi_keep_nobody_from_memory(run, job, flavour, tmp_path, slots):
+    """Rank 0 sleeps with a slot and its memory; the budget does not hold another rank beside it."""
+    run(*job("outside_waits", flavour, 3, slots, "96M"), tmp_path / "pipe", 60, timeout_s=LIMIT_S)
+
+
 def test_fatal_error_names_rank_and_reason(run, job, flavour):
     finished = run(*job("fatal_error", flavour, 3, 1), status=None, timeout_s=LIMIT_S)
     assert finished.status not in (0, None)

@@ -1,9 +1,13 @@
 // Ranks that wait for each other by means that are not MPI's, which a program may: rank 0 reads from a named pipe that
 // rank 1 opens only after a message of rank 2. When rank 0
-// sleeps with the only slot, somebody else must get one.
+// sleeps with the only slot, somebody else must get one, and memory for it.
+//
+//   outside_waits PIPE [MIB]      with MIB of memory in each rank
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <vector>
 
 #include "checked_program.h"
 
@@ -30,6 +34,7 @@ int main(int argc, char** argv) {
   CheckedProgram program(&argc, &argv);
   const char* pipe = argc > 1 ? argv[1] : "";
   if (program.rank() == 0) mkfifo(pipe, 0600);
+  std::vector<int> data(argc > 2 ? strtoul(argv[2], nullptr, 10) * (1 << 20) / sizeof(int) : 1, program.rank());
   constexpr int kRounds = 3;
   for (int round = 0; round < kRounds; ++round) {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -44,6 +49,8 @@ int main(int argc, char** argv) {
       write_to(pipe, value);
     }
   }
+  for (int value : data)
+    if (value != program.rank()) program.equal(value, program.rank());
   if (program.rank() == 0) unlink(pipe);
   return program.finish();
 }
