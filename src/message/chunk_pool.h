@@ -55,8 +55,8 @@ class ChunkPool {
   Move begin_move(uint64_t from);
 
   // `target` holds what the chain held. Returns false when the chain was used or given up meanwhile: it stays as it is,
-  // and `target` is of no use. Else the first chunk has been passed to `give_back(chunk)`: its memory is not counted any
-  // more. That is done under the lock, since whoever releases the chain next may take this chunk again.
+  // and `target` is of no use. Else the first chunk has been passed to `give_back(chunk)`: its memory is not counted
+  // any more. That is done under the lock, since whoever releases the chain next may take this chunk again.
   template <typename GiveBack>
   bool finish_move(const Move& move, uint32_t target, GiveBack give_back);
 
