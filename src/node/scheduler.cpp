@@ -17,7 +17,7 @@ constexpr uint64_t kSpinNs = 20000;  // about two futex switches
 // Where every rank has a slot and a processor, nobody misses the one that spins. Long enough for the answer of a rank
 // that had to be woken for it: of two ranks that take turns, each would else wait by sleeping because the other does.
 // Without a processor for each, the rank gives its own to the others between two looks: an allreduce of 8 ranks on 2
-// cores took 94 microseconds by sleeping and takes 14 so (bench/micro).
+// cores took 94 microseconds by sleeping and takes 16 so (bench/micro).
 constexpr uint64_t kSpinWithoutRivalsNs = 100000;
 
 // How long the rank has waited since this was made. What it spent on unloading meanwhile counts as that, not twice.

@@ -1,6 +1,6 @@
 // Ranks that wait for each other by means that are not MPI's, which a program may: rank 0 reads from a named pipe that
-// rank 1 opens only after a message of rank 2. When rank 0
-// sleeps with the only slot, somebody else must get one, and memory for it.
+// rank 1 opens only after a message of rank 2. When rank 0 sleeps with the only slot, somebody else must get one, and
+// memory for it.
 //
 //   outside_waits PIPE [MIB]      with MIB of memory in each rank
 #include <fcntl.h>
