@@ -188,7 +188,7 @@ void DelegatedRequest::started(int code, MPI_Request* request) {
   mpi::LibraryRequest& known = runtime_->requests.library()[mpi::handle_value(*request)];
   known.is_persistent = false;
   ++known.active_count;
-  if (promised_.handle != nullptr) known.promised.push_back(promised_);
+  if (promised_.handle != MPI_COMM_NULL) known.promised.push_back(promised_);
   has_started_ = true;
 }
 
@@ -201,7 +201,7 @@ void DelegatedRequest::prepared(int code, MPI_Request* request) {
 void DelegatedRequest::created(int code, MPI_Comm* newcomm, MPI_Comm over) {
   if (runtime_ == nullptr || code != MPI_SUCCESS) return;
   const mpi::CallLock lock;
-  promised_ = mpi::promise_communicator(*runtime_, newcomm, runtime_->communicators.find(over));
+  promised_ = mpi::promise_communicator(*runtime_, *newcomm, runtime_->communicators.find(over));
 }
 
 }  // namespace spillway::interpose

@@ -126,7 +126,7 @@ class DelegatedRequest {
   void started(int code, MPI_Request* request);
   // The call returned `code`. On success *request is persistent and inactive; MPI_Start starts it.
   void prepared(int code, MPI_Request* request);
-  // MPI_Comm_idup and its like, called before `started`: *newcomm is valid when the request has completed, not earlier.
+  // MPI_Comm_idup and its like, called before `started`: *newcomm is not usable before the request has completed.
   void created(int code, MPI_Comm* newcomm, MPI_Comm over);
 
  private:

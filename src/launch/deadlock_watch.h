@@ -1,8 +1,8 @@
 // Finds that no rank can ever go on again (`--detect-deadlock`).
 //
 // The job is in a deadlock when every rank that has attached and not finished is blocked on a message or in a
-// collective, none of them has news it was not woken for, and nothing of this changes for a second. Looks at the
-// segment only, four times a second.
+// collective, none of them has news it was not woken for, and nothing of this changes for a second in which none of
+// them computes: a thread of a blocked rank may be about to send what others wait for. Looks four times a second.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,12 @@ class DeadlockWatch {
  private:
   bool is_anyone_able_to_go_on() const;
   uint64_t fingerprint() const;
+  bool has_anyone_computed();
 
   const node::Segment& segment_;
   uint64_t last_look_ns_ = 0;
   uint64_t last_fingerprint_ = 0;
+  uint64_t last_cpu_ticks_ = 0;
   unsigned unchanged_looks_ = 0;
 };
 

@@ -106,7 +106,6 @@ void Job::interrupted(int signal_number) {
   failure_ = failure_of_interrupt(signal_number);
   phase_ = Phase::interrupted;
   phase_deadline_ns_ = base::now_ns() + kGraceAfterSignal;
-  segment_.header().job_failed = 1;
   pass_on(signal_number);
   release_when_ended();
 }

@@ -51,16 +51,17 @@ bool MpiSegments::is_of_mpi_library(std::string_view path) {
 
 void MpiSegments::note(pid_t pid) {
   const std::string process = "/proc/" + std::to_string(pid);
-  std::ifstream maps(process + "/maps");
-  for (std::string line; std::getline(maps, line);) {
-    const size_t begin = line.find('/');
-    if (begin != std::string::npos) add(line.substr(begin));
-  }
   const std::string descriptors = process + "/fd/";
   for (const std::string& name : names_in(descriptors)) {
     char target[PATH_MAX];
     const ssize_t length = readlink((descriptors + name).c_str(), target, sizeof target);
     if (length > 0) add(std::string(target, static_cast<size_t>(length)));
+  }
+  // After the descriptors: a file that was closed before the first look is mapped at the second.
+  std::ifstream maps(process + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const size_t begin = line.find('/');
+    if (begin != std::string::npos) add(line.substr(begin));
   }
 }
 

@@ -1,9 +1,6 @@
 #include "launch/slot_lender.h"
 
-#include <fstream>
-#include <sstream>
-#include <string>
-
+#include "launch/process_times.h"
 #include "node/scheduler.h"
 
 namespace spillway::launch {
@@ -15,27 +12,6 @@ using node::RankState;
 constexpr uint64_t kIdleTicks = 1;  // a tick is a hundredth of a second: a fifth of the interval
 
 RankState state_of(const RankRecord& record) { return static_cast<RankState>(record.state.load()); }
-
-struct ProcessTimes {
-  char state = '?';
-  uint64_t cpu_ticks = 0;  // of all threads
-};
-
-ProcessTimes times_of(int pid) {
-  ProcessTimes times;
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  const size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return times;
-  std::istringstream fields(line.substr(name_end + 1));
-  fields >> times.state;
-  std::string skipped;
-  for (int field = 4; field < 14; ++field) fields >> skipped;  // utime and stime are fields 14 and 15 (proc(5))
-  uint64_t user_ticks = 0, system_ticks = 0;
-  if (fields >> user_ticks >> system_ticks) times.cpu_ticks = user_ticks + system_ticks;
-  return times;
-}
 
 }  // namespace
 

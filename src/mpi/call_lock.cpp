@@ -51,6 +51,13 @@ CallLock::CallLock(bool wanted) : is_held_(wanted && is_needed) {
   if (is_multiple && !is_first_thread() && active_runtime() != nullptr) count_other_thread();
 }
 
+bool CallLock::try_take() {
+  if (!is_needed) return true;
+  if (pthread_mutex_trylock(&mutex) != 0) return false;
+  is_held_ = is_held_here = true;
+  return true;
+}
+
 void CallLock::release() {
   if (is_held_) {
     is_held_here = false;

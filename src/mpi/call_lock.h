@@ -18,6 +18,9 @@ class CallLock {
   CallLock(const CallLock&) = delete;
   CallLock& operator=(const CallLock&) = delete;
 
+  // Takes the lock unless another thread holds it; false if one does.
+  bool try_take();
+
   // Before the end of its life; idempotent.
   void release();
 

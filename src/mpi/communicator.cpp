@@ -111,9 +111,10 @@ void CommunicatorTable::enter(MPI_Comm handle, uint64_t number) {
   enter(made);
 }
 
-void CommunicatorTable::remove(MPI_Comm handle) {
-  if (last_ != nullptr && last_->handle == handle) last_ = nullptr;
-  table_.erase(handle_value(handle));
+void CommunicatorTable::remove(const CommunicatorRef& ended) {
+  if (last_ == ended) last_ = nullptr;
+  const auto found = table_.find(handle_value(ended->handle));
+  if (found != table_.end() && found->second == ended) table_.erase(found);
 }
 
 }  // namespace spillway::mpi

@@ -70,7 +70,8 @@ class CommunicatorTable {
   // A number that nobody else proposes.
   uint64_t propose_number() { return static_cast<uint64_t>(world_rank_) << 32 | ++proposed_; }
 
-  void remove(MPI_Comm handle);
+  // Unless the library has used its handle again meanwhile, in another thread.
+  void remove(const CommunicatorRef& ended);
 
  private:
   uint64_t agree_on_number(MPI_Comm handle, const Communicator& made);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "mpi/arguments.h"
@@ -24,8 +25,9 @@ void note_library_end(Runtime& runtime, uint64_t key, bool is_gone) {
     --request.active_count;
     runtime.unpin();
   }
-  keep_promises(runtime, request.promised);
+  std::vector<PromisedCommunicator> promised = std::exchange(request.promised, {});
   if (is_gone && !request.is_active()) library.erase(known);
+  keep_promises(runtime, std::move(promised));  // may sleep: other threads use the table meanwhile
 }
 
 struct Failure {

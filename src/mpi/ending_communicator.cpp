@@ -19,7 +19,7 @@ EndingCommunicator::~EndingCommunicator() {
 void EndingCommunicator::ended() {
   const CallLock lock;
   if (communicator_ == nullptr) return;
-  runtime_->communicators.remove(communicator_->handle);
+  runtime_->communicators.remove(communicator_);
   for (Traffic traffic : {Traffic::point_to_point, Traffic::collective, Traffic::gathering, Traffic::numbering})
     runtime_->matching.forget(communicator_->context(traffic));
   if (communicator_.use_count() > 1) communicator_->stand_in(error_handler_);

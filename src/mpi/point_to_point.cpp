@@ -136,9 +136,11 @@ void complete_orphans(Runtime& runtime) {
       ++i;
       continue;
     }
-    complete(runtime, *orphans[i]);
+    const std::unique_ptr<Request> ready = std::move(orphans[i]);
     orphans[i] = std::move(orphans.back());
     orphans.pop_back();
+    complete(runtime, *ready);  // may sleep: other threads complete orphans meanwhile
+    i = 0;
   }
 }
 

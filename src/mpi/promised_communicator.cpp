@@ -8,7 +8,7 @@
 
 namespace spillway::mpi {
 
-PromisedCommunicator promise_communicator(Runtime& runtime, MPI_Comm* handle, const CommunicatorRef& parent) {
+PromisedCommunicator promise_communicator(Runtime& runtime, MPI_Comm handle, const CommunicatorRef& parent) {
   if (parent == nullptr) return PromisedCommunicator{};
   const PromisedCommunicator promised{handle, parent, parent->promised_numbers++};
   if (!parent->proposes()) return promised;
@@ -23,8 +23,8 @@ PromisedCommunicator promise_communicator(Runtime& runtime, MPI_Comm* handle, co
   return promised;
 }
 
-void keep_promise(Runtime& runtime, PromisedCommunicator& promised) {
-  if (promised.handle == nullptr) return;
+void keep_promise(Runtime& runtime, const PromisedCommunicator& promised) {
+  if (promised.handle == MPI_COMM_NULL) return;
   message::PostedReceive receive;
   receive.context = promised.parent->context(Traffic::numbering);
   receive.source = 0;
@@ -36,13 +36,11 @@ void keep_promise(Runtime& runtime, PromisedCommunicator& promised) {
       [](char* text, size_t size) { snprintf(text, size, "the number of a new communicator"); });
   uint64_t number = 0;
   deliver_bytes(runtime, *receive.matched, &number);
-  runtime.communicators.enter(*promised.handle, number);
-  promised.handle = nullptr;
+  runtime.communicators.enter(promised.handle, number);
 }
 
-void keep_promises(Runtime& runtime, std::vector<PromisedCommunicator>& promised) {
-  for (PromisedCommunicator& each : promised) keep_promise(runtime, each);
-  promised.clear();
+void keep_promises(Runtime& runtime, std::vector<PromisedCommunicator> promised) {
+  for (const PromisedCommunicator& each : promised) keep_promise(runtime, each);
 }
 
 }  // namespace spillway::mpi

@@ -16,17 +16,17 @@ namespace spillway::mpi {
 class Runtime;
 
 struct PromisedCommunicator {
-  MPI_Comm* handle = nullptr;  // where the library puts it; nullptr: none is promised
+  MPI_Comm handle = MPI_COMM_NULL;  // not usable yet; MPI_COMM_NULL: none is promised
   CommunicatorRef parent;
   int order = 0;  // among those promised by calls on `parent`, which all members make in the same order
 };
 
-// At the call. `parent` is what the communicator is made of.
-PromisedCommunicator promise_communicator(Runtime& runtime, MPI_Comm* handle, const CommunicatorRef& parent);
+// At the call, which has returned `handle`: the libraries know it at once, and the variable that it is in may be gone
+// when the request completes (their Fortran bindings). `parent` is what the communicator is made of.
+PromisedCommunicator promise_communicator(Runtime& runtime, MPI_Comm handle, const CommunicatorRef& parent);
 
 // When the request has completed: enters it into the runtime's table. Waits at most for a message that is on its way.
-void keep_promise(Runtime& runtime, PromisedCommunicator& promised);
-// All of them; none is left.
-void keep_promises(Runtime& runtime, std::vector<PromisedCommunicator>& promised);
+void keep_promise(Runtime& runtime, const PromisedCommunicator& promised);
+void keep_promises(Runtime& runtime, std::vector<PromisedCommunicator> promised);
 
 }  // namespace spillway::mpi

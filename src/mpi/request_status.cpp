@@ -1,6 +1,7 @@
 #include "mpi/request_status.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "mpi/point_to_point.h"
 #include "mpi/runtime.h"
@@ -17,7 +18,8 @@ Look look_at_library_request(Runtime& runtime, MPI_Request handle, MPI_Status* s
   int flag = 0;
   const int code = PMPI_Request_get_status(handle, &flag, status);
   const auto known = runtime.requests.library().find(handle_value(handle));
-  if (flag != 0 && known != runtime.requests.library().end()) keep_promises(runtime, known->second.promised);
+  if (flag != 0 && known != runtime.requests.library().end())
+    keep_promises(runtime, std::exchange(known->second.promised, {}));
   return Look{flag != 0, code};
 }
 

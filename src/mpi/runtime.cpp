@@ -73,12 +73,14 @@ void after_fork_in_child() {
 }
 
 // Only the thread that uses MPI can sleep on the rank's behalf, and only while the rank holds its slot; others are
-// charged without waiting.
+// charged without waiting. So is who finds the lock taken: in a callback of the MPI library it may hold a lock of the
+// library's, which the other thread waits for.
 void make_room_hook(uint64_t bytes) {
   if (the_runtime == nullptr) return;
   if (!CallLock::is_first_thread()) return the_runtime->ledger.charge(bytes);
   const bool lock_is_needed = !CallLock::is_held_by_this_thread();
-  const CallLock lock(lock_is_needed);
+  CallLock lock(false);
+  if (lock_is_needed && !lock.try_take()) return the_runtime->ledger.charge(bytes);
   const bool was_making_room = is_making_room;
   is_making_room = was_making_room || lock_is_needed;
   if (the_runtime->scheduler.has_slot() && !CallLock::several_threads_call())

@@ -115,7 +115,8 @@ void retire_rank(Segment& segment, uint32_t index) {
 }
 
 bool lend_slot_of(Segment& segment, uint32_t index) {
-  NodeLock lock(segment.header());
+  const NodeLock lock(segment.header(), std::try_to_lock);
+  if (!lock.is_held()) return false;
   RankRecord& rank = segment.rank(index);
   if (static_cast<RankState>(rank.state.load()) != RankState::running || rank.has_lent != 0) return false;
   if (best_ready_rank(segment) == nullptr) return false;
@@ -128,7 +129,8 @@ bool lend_slot_of(Segment& segment, uint32_t index) {
 void set_sleeps_outside(Segment& segment, uint32_t index, bool sleeps) {
   RankRecord& rank = segment.rank(index);
   if ((rank.sleeps_outside != 0) == sleeps) return;
-  NodeLock lock(segment.header());
+  const NodeLock lock(segment.header(), std::try_to_lock);
+  if (!lock.is_held()) return;
   rank.sleeps_outside = sleeps ? 1 : 0;
   for (uint32_t i = 0; sleeps && i < segment.header().rank_count; ++i)
     if (segment.rank(i).load_ticket != 0) LocalRank::ring(segment.rank(i));

@@ -35,11 +35,11 @@ class Ledger;
 void retire_rank(Segment& segment, uint32_t index);
 
 // Passes the slot of a rank that sleeps outside of MPI to a ready rank. False when the rank has no slot, or none is
-// ready.
+// ready, or the node's lock is taken: to be tried again.
 bool lend_slot_of(Segment& segment, uint32_t index);
 
-// Notes whether a rank sleeps outside of MPI with a slot. Whoever waits for room does not count on it, as it may wait
-// for them.
+// Notes whether a rank sleeps outside of MPI with a slot, unless the node's lock is taken. Whoever waits for room does
+// not count on it, as it may wait for them.
 void set_sleeps_outside(Segment& segment, uint32_t index, bool sleeps);
 
 class Scheduler {

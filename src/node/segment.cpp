@@ -44,7 +44,14 @@ void lock_shared_mutex(pthread_mutex_t& mutex) {
 }
 
 NodeLock::NodeLock(SegmentHeader& header) : mutex_(header.lock) { lock_shared_mutex(mutex_); }
-NodeLock::~NodeLock() { pthread_mutex_unlock(&mutex_); }
+NodeLock::NodeLock(SegmentHeader& header, std::try_to_lock_t) : mutex_(header.lock) {
+  const int result = pthread_mutex_trylock(&mutex_);
+  if (result == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+  is_held_ = result == 0 || result == EOWNERDEAD;
+}
+NodeLock::~NodeLock() {
+  if (is_held_) pthread_mutex_unlock(&mutex_);
+}
 
 Segment Segment::create(const SegmentConfig& config) {
   const uint64_t store_bytes = std::max(config.budget_bytes / 2, kLeastStoreBytes);

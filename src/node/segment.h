@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "node/segment_layout.h"
@@ -62,12 +63,17 @@ uint64_t pool_table_bytes(uint64_t chunk_count);
 class NodeLock {
  public:
   explicit NodeLock(SegmentHeader& header);
+  // Only if it is free. For the agent, which must not wait for a rank that somebody has stopped (SIGSTOP).
+  NodeLock(SegmentHeader& header, std::try_to_lock_t);
   ~NodeLock();
   NodeLock(const NodeLock&) = delete;
   NodeLock& operator=(const NodeLock&) = delete;
 
+  bool is_held() const { return is_held_; }
+
  private:
   pthread_mutex_t& mutex_;
+  bool is_held_ = true;
 };
 
 // Initialises a robust mutex in shared memory, and locks one.

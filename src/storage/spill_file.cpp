@@ -73,8 +73,15 @@ void SpillFile::create(const char* directory) {
 }
 
 void SpillFile::adopt(int descriptor, const char* directory) {
-  descriptor_ = descriptor;
   directory_ = directory;
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+  descriptor_ = open(path, O_RDWR | O_CLOEXEC);
+  if (descriptor_ < 0) {  // some file systems cannot open a file without a name; the flag is not this process's alone
+    descriptor_ = descriptor;
+    return;
+  }
+  close(descriptor);
   try_direct();
 }
 

@@ -27,7 +27,8 @@ class SpillFile {
   // Opens a new, empty file in `directory`, which must stay valid.
   void create(const char* directory);
 
-  // Uses a file that is already open and shared with other processes; `directory` is for messages.
+  // Uses a file that other processes use too, and takes its descriptor; `directory` is for messages. Opens it again:
+  // O_DIRECT belongs to what all of them share else, and each finds out for itself where it is refused.
   void adopt(int descriptor, const char* directory);
 
   bool is_open() const { return descriptor_ >= 0; }

@@ -219,6 +219,7 @@ contains
     integer :: ierr, part_rank, part_size, total, neighbour, source, coordinates(1), value
     integer(MPI_ADDRESS_KIND) :: bytes
     COMMUNICATOR :: part, ring
+    REQUEST :: promised
     WINDOW :: exposed
     call MPI_Comm_split(MPI_COMM_WORLD, mod(rank, 2), -rank, part, ierr)
     call MPI_Comm_rank(part, part_rank, ierr)
@@ -234,6 +235,13 @@ contains
                       ierr)
     call check(value == source .and. coordinates(1) == rank, 'a ring made by MPI_Cart_create')
     call MPI_Comm_free(ring, ierr)
+
+    call MPI_Comm_idup(MPI_COMM_WORLD, part, promised, ierr)
+    call MPI_Wait(promised, MPI_STATUS_IGNORE, ierr)
+    call MPI_Sendrecv(rank, 1, MPI_INTEGER, mod(rank + 1, ranks), 4, value, 1, MPI_INTEGER, mod(rank + ranks - 1, ranks), 4, &
+                      part, MPI_STATUS_IGNORE, ierr)
+    call check(value == mod(rank + ranks - 1, ranks), 'a ring of a communicator made by MPI_Comm_idup')
+    call MPI_Comm_free(part, ierr)
 
     if (ranks > 1) then  ! Open MPI 4.1 has no window of one rank
       bytes = storage_size(module_array) / 8 * size(module_array)

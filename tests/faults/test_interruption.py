@@ -61,6 +61,16 @@ def test_ranks_get_the_signal_and_time_to_act_on_it(run, job_command, flavour):
     assert stdout.count("wrote its checkpoint\n") == RANKS
 
 
+def test_ranks_that_got_the_signal_still_have_each_other(run, job_command, flavour):
+    process = started(run, job_command(flavour, "agreed_checkpoint"), "waits for SIGTERM", RANKS)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    stdout, _ = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert stdout.count("wrote its checkpoint\n") == RANKS
+    assert time.monotonic() - begin < PROMPT_S
+
+
 def test_second_signal_ends_ranks_that_ignore_the_first(run, job_command, flavour):
     process = started(run, job_command(flavour, "ignore"))
     process.send_signal(signal.SIGTERM)

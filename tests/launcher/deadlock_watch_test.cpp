@@ -1,8 +1,10 @@
 #include "launch/deadlock_watch.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <ctime>
 
 namespace spillway::launch {
 namespace {
@@ -64,6 +66,16 @@ TEST_F(DeadlockWatchTest, sees_no_deadlock_while_ranks_move) {
     ++segment_.rank(i % 3).doorbell;
     EXPECT_FALSE(look(3));
   }
+}
+
+TEST_F(DeadlockWatchTest, sees_no_deadlock_while_a_thread_of_a_blocked_rank_computes) {
+  segment_.rank(1).pid = getpid();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_FALSE(look(1));
+    const clock_t begin = clock();
+    while (clock() - begin < CLOCKS_PER_SEC / 20) continue;
+  }
+  EXPECT_TRUE(look(6));
 }
 
 TEST_F(DeadlockWatchTest, sees_no_deadlock_when_all_have_finished) {

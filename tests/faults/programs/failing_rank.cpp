@@ -78,6 +78,20 @@ int write_checkpoint(int rank) {
   _exit(0);
 }
 
+// Goes on until any rank has got SIGTERM, and needs the others for its checkpoint.
+int write_agreed_checkpoint(int rank) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { has_signal_come = 1; };
+  sigaction(SIGTERM, &action, nullptr);
+  say("waits for SIGTERM", rank);
+  for (int is_told = 0, is_any_told = 0; is_any_told == 0; is_told = has_signal_come) {
+    usleep(1000);
+    MPI_Allreduce(&is_told, &is_any_told, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  }
+  say("wrote its checkpoint", rank);
+  return MPI_Finalize();
+}
+
 int count_user_signal(int rank) {
   wait_for_signal(SIGUSR1, rank);
   say("got SIGUSR1", rank);
@@ -127,6 +141,7 @@ int main(int argc, char** argv) {
   if (how == "deadlock") return receive_in_circle(rank, size);
   if (how == "slow_messages") return pass_slow_messages(rank, size);
   if (how == "checkpoint") return write_checkpoint(rank);
+  if (how == "agreed_checkpoint") return write_agreed_checkpoint(rank);
   if (how == "count_usr1") return count_user_signal(rank);
   if (how == "ignore") signal(SIGTERM, SIG_IGN);
   if (how == "status_after_finalize" || how == "crash_after_finalize") return finish(how, rank == failing);

@@ -127,6 +127,22 @@ TEST_F(SpillFileTest, gives_up_direct_writes_where_they_are_refused_only_when_ma
   EXPECT_EQ(memcmp(back.data(), data.data() + 513, kMiB), 0);
 }
 
+TEST_F(SpillFileTest, others_write_directly_into_a_file_where_one_has_given_it_up) {
+  SpillFile maker;
+  maker.create(directory_.path());
+  SpillFile other;
+  other.adopt(dup(maker.descriptor()), directory_.path());
+  file_.adopt(dup(maker.descriptor()), directory_.path());
+  Buffer data(2 * kMiB);
+  data.fill(5);
+  file_.write(data.data() + 512 + 1, kMiB, 0);  // refused
+  EXPECT_FALSE(file_.is_direct());
+  other.write(data.data(), kMiB, kMiB);
+  EXPECT_EQ(other.is_direct(), maker.is_direct());  // false only where the file system takes no direct writing at all
+  EXPECT_EQ((fcntl(other.descriptor(), F_GETFL) & O_DIRECT) != 0, other.is_direct());
+  check_keeps_what_is_written(other);
+}
+
 class SpillFileDeathTest : public SpillFileTest {
  protected:
   // For EXPECT_EXIT, which runs its statement in a child: there the filter may stay.
