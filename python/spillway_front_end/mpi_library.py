@@ -118,6 +118,11 @@ def _library_among(program: str, libraries: Dict[str, str]) -> MpiLibrary:
         flavour = flavour_of_library(path)
         if flavour:
             return MpiLibrary(flavour, path)
+    for path in candidates.values():
+        raise LaunchError(
+            f"`{program}` is linked with the MPI library {path}, which is neither MPICH nor Open MPI",
+            "compile it with the mpicc or mpicxx of MPICH or Open MPI",
+        )
     raise UnseenLibrary(
         f"`{program}` is not an MPI program: no MPI library among those it is linked with",
         "compile it with mpicc or mpicxx; if it loads MPI later (as Python with mpi4py does), say which "

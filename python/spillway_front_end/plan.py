@@ -72,7 +72,9 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     """Raises LaunchError when the job cannot be started."""
     cores = usable_cores()
     slots = _count("--slots", options.slots) or cores
-    ranks = _count("-n", options.ranks) or Figure(slots.value, "as many as slots")
+    per_node = _count("--ranks-per-node", options.ranks_per_node)
+    unasked = Figure(per_node.value, "as --ranks-per-node") if per_node else Figure(slots.value, "as many as slots")
+    ranks = _count("-n", options.ranks) or unasked
     if slots.value > ranks.value:
         slots = Figure(ranks.value, "as many as ranks")
     _check_single_node(options, ranks.value)

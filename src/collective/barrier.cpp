@@ -1,5 +1,5 @@
+#include "collective/collective.h"
 #include "collective/exchange.h"
-#include "mpi/runtime.h"
 
 namespace spillway::collective {
 
@@ -17,6 +17,15 @@ int barrier(Runtime& runtime, const Communicator& comm) {
   for (size_t i = 0; i < receives.count(); ++i) receives.deliver_to(i, nothing);
   if (comm.rank == 0) send_to_others(runtime, comm, nothing);
   return MPI_SUCCESS;
+}
+
+Operation barrier_of_all(Runtime& runtime, const Communicator& comm) {
+  const TypedBuffer nothing{nullptr, 0, MPI_BYTE};
+  Receives receives(runtime, comm, "MPI_Ibarrier");
+  receives.expect_all_but(comm.rank);
+  send_to_others(runtime, comm, nothing);
+  return Operation(std::move(receives),
+                   [nothing](Receives& come) { return come.deliver_all([&](int) { return nothing; }, MPI_SUCCESS); });
 }
 
 }  // namespace spillway::collective

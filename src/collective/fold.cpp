@@ -80,4 +80,14 @@ const TypedBuffer& Fold::fold_piece(MPI_Count count) {
   return accumulated_;
 }
 
+int fold_into(Runtime& runtime, const Communicator& comm, const Receives& come, const TypedBuffer& own, void* out,
+              MPI_Op op) {
+  Fold fold(runtime, comm, come, own, op);
+  const TypedBuffer result{out, own.count, own.type};
+  for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
+    copy_local(fold.fold_piece(count), piece_of(result, begin, count));
+  });
+  return fold.error();
+}
+
 }  // namespace spillway::collective

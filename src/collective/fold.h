@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "collective/collective.h"
 #include "collective/exchange.h"
 #include "mpi/typed_buffer.h"
 
@@ -36,8 +37,8 @@ int receive_pieces(Runtime& runtime, const Communicator& comm, const char* opera
 
 class Fold {
  public:
-  // `own` is this rank's contribution. REQUIRES: `receives` expects all other ranks, in rank order, and wait() has
-  // returned.
+  // `own` is this rank's contribution. REQUIRES: `receives` expects other ranks, in rank order, all that come
+  // before any that step() will take in, and all have come.
   Fold(Runtime& runtime, const Communicator& comm, const Receives& receives, const TypedBuffer& own, MPI_Op op);
   Fold(const Fold&) = delete;
   Fold& operator=(const Fold&) = delete;
@@ -72,5 +73,10 @@ class Fold {
   TypedBuffer accumulated_;
   TypedBuffer incoming_;
 };
+
+// The contributions of all others have come: folds them with `own`, and leaves the result in `out`. `own` may lie in
+// the memory of the result, but not before its beginning. An MPI error class.
+int fold_into(Runtime& runtime, const Communicator& comm, const Receives& come, const TypedBuffer& own, void* out,
+              MPI_Op op);
 
 }  // namespace spillway::collective

@@ -1,6 +1,5 @@
 #include "collective/fold.h"
 #include "mpi/arguments.h"
-#include "mpi/runtime.h"
 
 namespace spillway::collective {
 
@@ -31,6 +30,24 @@ int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void
     }
   });
   return mpi::raise(comm.handle, fold.error());
+}
+
+Operation scan_of_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op,
+                      bool exclusive) {
+  const TypedBuffer own{in.address == MPI_IN_PLACE ? out : in.address, in.count, in.type};
+  Receives receives(runtime, comm, exclusive ? "MPI_Iexscan" : "MPI_Iscan");
+  for (int rank = 0; rank < comm.rank; ++rank) receives.expect(rank);
+  send_to_others(runtime, comm, own, comm.rank + 1);
+  return Operation(std::move(receives), [&runtime, &comm, own, out, op, exclusive](Receives& come) {
+    Fold fold(runtime, comm, come, own, op);
+    const int last = exclusive ? comm.rank - 1 : comm.rank;
+    for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
+      fold.begin_piece(count);
+      for (int rank = 0; rank <= last; ++rank) fold.step();
+      if (last >= 0) copy_local(fold.value(), piece_of(TypedBuffer{out, own.count, own.type}, begin, count));
+    });
+    return fold.error();
+  });
 }
 
 }  // namespace spillway::collective

@@ -13,13 +13,15 @@ using node::RankRecord;
 using node::RankState;
 
 constexpr unsigned kLooksNeeded = 4;  // intervals of DeadlockWatch::kIntervalNs: one second
-// Of all ranks in an interval: 8% of a core. Sleeping ranks take part in what the MPI library has open.
+// Of a rank in an interval: 8% of a core. Sleeping ranks take part in what the MPI library has open.
 constexpr uint64_t kIdleTicks = 2;
 constexpr uint32_t kMostRanksNamed = 32;  // a message of thousands of lines helps nobody
 
+// With all of its threads that have called MPI.
 bool is_blocked(const RankRecord& record) {
   const auto state = static_cast<RankState>(record.state.load());
-  return state == RankState::blocked_receive || state == RankState::blocked_collective;
+  const bool waits = state == RankState::blocked_receive || state == RankState::blocked_collective;
+  return waits && record.library_calls == 0 && record.away_threads > record.other_threads;
 }
 
 // News that the rank has been, or is just being, woken for.
@@ -67,11 +69,13 @@ uint64_t DeadlockWatch::fingerprint() const {
 
 // Since it was asked last.
 bool DeadlockWatch::has_anyone_computed() {
-  uint64_t cpu_ticks = 0;
-  for (uint32_t i = 0; i < segment_.header().rank_count; ++i)
-    if (takes_part(segment_.rank(i))) cpu_ticks += times_of(segment_.rank(i).pid).cpu_ticks;
-  const uint64_t before = std::exchange(last_cpu_ticks_, cpu_ticks);
-  return cpu_ticks > before + kIdleTicks;
+  bool has_any = false;
+  for (uint32_t i = 0; i < segment_.header().rank_count; ++i) {
+    if (!takes_part(segment_.rank(i))) continue;
+    const uint64_t now = times_of(segment_.rank(i).pid).cpu_ticks;
+    has_any = now > std::exchange(last_cpu_ticks_[i], now) + kIdleTicks || has_any;
+  }
+  return has_any;
 }
 
 bool DeadlockWatch::looks_deadlocked(uint64_t now_ns) {

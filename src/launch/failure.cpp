@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 #include <sstream>
+#include <string_view>
 
 namespace spillway::launch {
 namespace {
@@ -78,6 +79,23 @@ Failure failure_of_exit(int wait_status, bool is_finalized) {
   return failure;
 }
 
+namespace {
+
+// How a rank's own message says them, in this order (base::fatal).
+constexpr std::string_view kCauseMark = "\n  Cause:  ";
+constexpr std::string_view kRemedyMark = "\n  Remedy: ";
+
+// Moves what follows the mark, without the full stop at its end, to `part`.
+void take_part(std::string& text, std::string_view mark, std::string& part) {
+  const size_t begin = text.find(mark);
+  if (begin == std::string::npos) return;
+  part = text.substr(begin + mark.size());
+  if (!part.empty() && part.back() == '.') part.pop_back();
+  text.resize(begin);
+}
+
+}  // namespace
+
 Failure failure_of_missing_init() {
   Failure failure;
   failure.what = "exited without calling MPI_Init, which other ranks have called";
@@ -96,7 +114,12 @@ Failure failure_of_missing_finalize() {
 
 Failure failure_of_fatal(const std::string& text, int wait_status) {
   Failure failure;
-  failure.what = text;
+  failure.cause = "the library that `spillway run` puts into each rank could not go on";
+  failure.remedy = "see whether this machine or user is at a limit (`ulimit -a`, `dmesg`); else report this message";
+  std::string what = text;
+  take_part(what, kRemedyMark, failure.remedy);
+  take_part(what, kCauseMark, failure.cause);
+  failure.what = what;
   if (text.find("MPI_Abort") != std::string::npos) {
     failure.cause = "the program ends all of its ranks so when it meets an error";
     failure.remedy = "see what the program wrote above; if nothing, look for its calls of MPI_Abort";

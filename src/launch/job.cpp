@@ -47,8 +47,10 @@ void Job::program_ended(int rank, int wait_status) {
   Rank& entry = ranks_[rank];
   entry.has_ended = true;
   const bool ended_well = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
-  // It may have gone past its destructors (_exit) with a slot that others wait for.
-  if (entry.is_finalized) node::retire_rank(segment_, static_cast<uint32_t>(rank));
+  // It may have gone past its destructors (_exit) with a slot or room that others wait for; they go on if it was done,
+  // or while they have time after a signal.
+  entry.must_retire = entry.is_finalized || (entry.is_attached && phase_ == Phase::interrupted);
+  retire_ended_ranks();
   if (phase_ == Phase::running) {
     if (entry.is_finalized) {
       if (!ended_well && !failure_) {  // its work is done, so the others go on; the first bad status is the job's
@@ -137,6 +139,11 @@ void Job::deadlocked(const std::string& who_waits) {
   fail(-1, std::move(failure));
 }
 
+void Job::retire_ended_ranks() {
+  for (size_t i = 0; i < ranks_.size(); ++i)
+    if (ranks_[i].must_retire) ranks_[i].must_retire = !node::try_to_retire_rank(segment_, static_cast<uint32_t>(i));
+}
+
 void Job::pass_on(int signal_number) const {
   for (const Rank& entry : ranks_)
     if (entry.socket >= 0 && entry.parent_pid > 0) kill(entry.parent_pid, signal_number);
@@ -194,6 +201,7 @@ void Job::release_all() {
 uint64_t Job::deadline_ns() const { return suspicion_ ? suspicion_deadline_ns_ : phase_deadline_ns_; }
 
 void Job::pass_time(uint64_t now_ns) {
+  retire_ended_ranks();
   if (suspicion_ && now_ns >= suspicion_deadline_ns_) {
     failure_ = std::move(*suspicion_);
     return end_all();

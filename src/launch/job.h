@@ -44,6 +44,8 @@ class Job {
   void pass_on(int signal_number) const;
 
   bool is_running() const { return phase_ == Phase::running; }
+  // Also after a signal that the ranks may act on.
+  bool may_ranks_go_on() const { return phase_ == Phase::running || phase_ == Phase::interrupted; }
   // The job is over, and the launcher must be killed since it does not end by itself.
   bool gave_up_on_launcher() const { return gave_up_on_launcher_; }
   // When pass_time wants to be called; 0: not at all.
@@ -64,6 +66,7 @@ class Job {
     bool is_attached = false;
     bool is_finalized = false;
     bool has_ended = false;
+    bool must_retire = false;  // what it holds in the segment is to be freed
   };
 
   void name_rank(Failure& failure, int rank) const;
@@ -74,6 +77,7 @@ class Job {
   void release_all();
   bool have_all_ended() const;
   void judge_silent_exits();
+  void retire_ended_ranks();
 
   node::Segment& segment_;
   std::string mpi_launcher_name_;

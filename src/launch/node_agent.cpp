@@ -116,7 +116,7 @@ int NodeAgent::wait_for_event() {
     deadline = deadline == 0 ? now + interval_ns : std::min(deadline, now + interval_ns);
   };
   if (options_.detects_deadlock && job_.is_running()) wake_within(DeadlockWatch::kIntervalNs);
-  if (job_.is_running()) wake_within(SlotLender::kIntervalNs);
+  if (job_.may_ranks_go_on()) wake_within(SlotLender::kIntervalNs);
   int timeout_ms = -1;
   if (deadline != 0) timeout_ms = deadline <= now ? 0 : static_cast<int>((deadline - now) / 1000000 + 1);
   epoll_event event{};
@@ -137,7 +137,7 @@ void NodeAgent::handle_event(int descriptor) {
 void NodeAgent::pass_time() {
   const uint64_t now = base::now_ns();
   job_.pass_time(now);
-  if (job_.is_running()) slot_lender_.look(now);
+  if (job_.may_ranks_go_on()) slot_lender_.look(now);
   if (options_.detects_deadlock && job_.is_running() && deadlock_watch_.looks_deadlocked(now))
     job_.deadlocked(deadlock_watch_.who_waits());
 }

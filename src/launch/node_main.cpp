@@ -15,7 +15,12 @@ int main(int argc, char** argv) {
   try {
     return NodeAgent(std::move(options)).run();
   } catch (const std::exception& error) {
-    fprintf(stderr, "spillway: the node agent: %s\n", error.what());
+    fprintf(
+        stderr,
+        "spillway: the node agent cannot work\n"
+        "  Cause:  %s.\n"
+        "  Remedy: see whether this machine or user is at a limit (`ulimit -a`, `dmesg`); else report this message.\n",
+        error.what());
     return 1;
   }
 }

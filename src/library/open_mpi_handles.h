@@ -20,8 +20,19 @@
   VISIT(ompi_mpi_errors_return)          \
   VISIT(ompi_mpi_file_null)              \
   VISIT(ompi_mpi_group_null)             \
+  VISIT(ompi_mpi_op_band)                \
+  VISIT(ompi_mpi_op_bor)                 \
+  VISIT(ompi_mpi_op_bxor)                \
+  VISIT(ompi_mpi_op_land)                \
+  VISIT(ompi_mpi_op_lor)                 \
+  VISIT(ompi_mpi_op_lxor)                \
   VISIT(ompi_mpi_op_max)                 \
+  VISIT(ompi_mpi_op_maxloc)              \
+  VISIT(ompi_mpi_op_min)                 \
+  VISIT(ompi_mpi_op_minloc)              \
   VISIT(ompi_mpi_op_null)                \
+  VISIT(ompi_mpi_op_prod)                \
+  VISIT(ompi_mpi_op_sum)                 \
   VISIT(ompi_mpi_uint64_t)               \
   VISIT(ompi_request_null)
 
@@ -43,8 +54,19 @@ SPILLWAY_OPEN_MPI_HANDLES(SPILLWAY_DECLARE)
 #define ompi_mpi_errors_return (*::spillway::library::open_mpi::found_ompi_mpi_errors_return)
 #define ompi_mpi_file_null (*::spillway::library::open_mpi::found_ompi_mpi_file_null)
 #define ompi_mpi_group_null (*::spillway::library::open_mpi::found_ompi_mpi_group_null)
+#define ompi_mpi_op_band (*::spillway::library::open_mpi::found_ompi_mpi_op_band)
+#define ompi_mpi_op_bor (*::spillway::library::open_mpi::found_ompi_mpi_op_bor)
+#define ompi_mpi_op_bxor (*::spillway::library::open_mpi::found_ompi_mpi_op_bxor)
+#define ompi_mpi_op_land (*::spillway::library::open_mpi::found_ompi_mpi_op_land)
+#define ompi_mpi_op_lor (*::spillway::library::open_mpi::found_ompi_mpi_op_lor)
+#define ompi_mpi_op_lxor (*::spillway::library::open_mpi::found_ompi_mpi_op_lxor)
 #define ompi_mpi_op_max (*::spillway::library::open_mpi::found_ompi_mpi_op_max)
+#define ompi_mpi_op_maxloc (*::spillway::library::open_mpi::found_ompi_mpi_op_maxloc)
+#define ompi_mpi_op_min (*::spillway::library::open_mpi::found_ompi_mpi_op_min)
+#define ompi_mpi_op_minloc (*::spillway::library::open_mpi::found_ompi_mpi_op_minloc)
 #define ompi_mpi_op_null (*::spillway::library::open_mpi::found_ompi_mpi_op_null)
+#define ompi_mpi_op_prod (*::spillway::library::open_mpi::found_ompi_mpi_op_prod)
+#define ompi_mpi_op_sum (*::spillway::library::open_mpi::found_ompi_mpi_op_sum)
 #define ompi_mpi_uint64_t (*::spillway::library::open_mpi::found_ompi_mpi_uint64_t)
 #define ompi_request_null (*::spillway::library::open_mpi::found_ompi_request_null)
 #endif

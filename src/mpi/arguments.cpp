@@ -26,8 +26,13 @@ void report(int error_class) {
   char description[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   PMPI_Error_string(error_class, description, &length);
-  char text[MPI_MAX_ERROR_STRING + 100];
-  snprintf(text, sizeof text, "made an MPI call that failed, with an error handler that ends the job: %s", description);
+  char text[MPI_MAX_ERROR_STRING + 300];
+  snprintf(
+      text, sizeof text,
+      "made an MPI call that failed, with an error handler that ends the job\n"
+      "  Cause:  the MPI library calls it: %s.\n"
+      "  Remedy: look at the arguments of this rank's last MPI call; with MPI_ERRORS_RETURN it gives the error back.",
+      description);
   runtime()->report_fatal(text, error_class);
 }
 

@@ -24,6 +24,7 @@ void forget_other_thread(void*) {
   Runtime* const runtime = active_runtime();
   if (runtime == nullptr) return;
   other_threads.fetch_sub(1);
+  runtime->self.record().other_threads.fetch_sub(1);
   runtime->unpin_asleep();
 }
 
@@ -32,6 +33,7 @@ void count_other_thread() {
   if (pthread_getspecific(other_thread_key) != nullptr) return;
   SPILLWAY_CHECK(pthread_setspecific(other_thread_key, &other_thread_key) == 0);
   other_threads.fetch_add(1);
+  active_runtime()->self.record().other_threads.fetch_add(1);
   active_runtime()->pin();
 }
 

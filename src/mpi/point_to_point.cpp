@@ -26,6 +26,7 @@ void wait_for(Runtime& runtime, Request& request) {
 }  // namespace
 
 void describe(const Request& request, char* text, size_t size) {
+  if (request.kind == Request::Kind::collective) return request.operation->describe(text, size);
   const char* call = request.kind == Request::Kind::receive ? "a message from" : "the receive of a synchronous send by";
   char peer[32] = "any rank", tag[32] = "any tag";
   if (request.peer != MPI_ANY_SOURCE) snprintf(peer, sizeof peer, "rank %d", request.peer);
@@ -53,6 +54,12 @@ void prepare_receive(Request& request, const CommunicatorRef& comm, const TypedB
 
 void start(Runtime& runtime, Request& request) {
   request.is_active = true;
+  if (request.kind == Request::Kind::collective) {
+    request.is_complete = false;
+    request.outcome = Outcome{};
+    request.operation = request.begin();
+    return;
+  }
   request.is_complete = request.peer == MPI_PROC_NULL;
   request.outcome = request.is_complete && request.kind == Request::Kind::receive ? null_process_outcome() : Outcome{};
   request.token = 0;
@@ -74,6 +81,7 @@ void start(Runtime& runtime, Request& request) {
 
 bool can_complete(const Runtime& runtime, const Request& request) {
   if (!request.is_active || request.is_complete) return true;
+  if (request.kind == Request::Kind::collective) return request.operation->can_finish();
   if (request.kind == Request::Kind::receive) return request.posted.matched != nullptr;
   return request.token == 0 || runtime.is_acknowledged(request.token);
 }
@@ -81,6 +89,10 @@ bool can_complete(const Runtime& runtime, const Request& request) {
 void complete(Runtime& runtime, Request& request) {
   if (!request.is_active || request.is_complete) return;
   request.is_complete = true;
+  if (request.kind == Request::Kind::collective) {
+    request.outcome.error = request.operation->finish();
+    request.operation.reset();
+  }
   if (request.kind != Request::Kind::receive) return;
   request.outcome = deliver(runtime, *request.posted.matched, request.buffer);
   request.posted.matched.reset();

@@ -7,11 +7,13 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "message/matching.h"
+#include "mpi/collective_operation.h"
 #include "mpi/communicator.h"
 #include "mpi/promised_communicator.h"
 #include "mpi/typed_buffer.h"
@@ -30,7 +32,7 @@ struct Outcome {
 enum class SendMode : uint8_t { buffered, synchronous };
 
 struct Request {
-  enum class Kind : uint8_t { send, receive };
+  enum class Kind : uint8_t { send, receive, collective };
 
   Kind kind = Kind::send;
   bool is_persistent = false;
@@ -44,6 +46,9 @@ struct Request {
   int peer = MPI_PROC_NULL;
   int tag = 0;
   message::PostedReceive posted;
+  // Of a collective operation: begins it, and keeps what it needs of the program's arguments until the request ends.
+  std::function<std::unique_ptr<CollectiveOperation>()> begin;
+  std::unique_ptr<CollectiveOperation> operation;  // that has begun and not ended
   Outcome outcome;
   MPI_Request handle = MPI_REQUEST_NULL;
 };

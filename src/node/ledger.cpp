@@ -17,6 +17,11 @@ constexpr uint64_t kPatienceElsewhereNs = 1000000000;
 // grown by this much.
 constexpr uint64_t kGrowthPerRank = kMiB;
 
+// Also by a thread of it while another one waits for something else, which is what the state tells then.
+bool is_in_library(const RankRecord& rank) {
+  return static_cast<RankState>(rank.state.load()) == RankState::delegated || rank.library_calls != 0;
+}
+
 bool is_blocked(RankState state) {
   return state == RankState::blocked_receive || state == RankState::blocked_collective;
 }
@@ -194,7 +199,8 @@ uint64_t Ledger::spill_store(uint64_t extra_bytes) {
 
 bool Ledger::may_unload(const RankRecord& rank) const {
   const RankRecord& me = self_.record();
-  if (&rank == &me || rank.pins != 0 || rank.resident_bytes <= rank.evict_wanted) return false;
+  if (&rank == &me || rank.pins != 0 || rank.library_calls != 0) return false;
+  if (rank.resident_bytes <= rank.evict_wanted) return false;
   const auto state = static_cast<RankState>(rank.state.load());
   return is_blocked(state) || state == RankState::ready ||
          (state == RankState::loading && rank.load_ticket > me.load_ticket);
@@ -219,7 +225,7 @@ RankRecord* Ledger::best_victim() {
 void Ledger::ask_for_room(uint64_t missing) {
   uint64_t asked = 0;
   for (uint32_t i = 0; i < self_.rank_count(); ++i)
-    if (static_cast<RankState>(self_.peer(i).state.load()) != RankState::delegated) asked += self_.peer(i).evict_wanted;
+    if (!is_in_library(self_.peer(i))) asked += self_.peer(i).evict_wanted;
   while (asked < missing) {
     RankRecord* victim = best_victim();
     if (victim == nullptr) return;
@@ -239,7 +245,7 @@ Ledger::Hope Ledger::who_can_still_make_room() const {
     const bool is_asleep = state == RankState::running && rank.sleeps_outside != 0;
     if ((state == RankState::running && !is_asleep) || may_unload(rank)) return Hope::in_ranks;
     if (state == RankState::loading && rank.load_ticket < self_.record().load_ticket) return Hope::in_ranks;
-    if (state == RankState::delegated || is_asleep)
+    if (is_in_library(rank) || is_asleep)
       hope = Hope::elsewhere;
     else if (rank.evict_wanted != 0)
       return Hope::in_ranks;

@@ -34,7 +34,7 @@ void LocalRank::make_room_for_others() {
   const uint64_t wanted = record().evict_wanted;
   const uint64_t begin = base::now_ns();
   record().statistics.unloads.fetch_add(1);
-  const bool is_pinned = record().pins != 0;  // since it was asked
+  const bool is_pinned = record().pins != 0 || record().library_calls != 0;  // since it was asked
   const uint64_t released = hooks_.unload != nullptr && !is_pinned ? hooks_.unload(wanted) : 0;
   record().statistics.unload_ns.fetch_add(base::now_ns() - begin);
   NodeLock lock(header());

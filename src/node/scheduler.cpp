@@ -88,10 +88,8 @@ void grant_free_slots(Segment& segment, const RankRecord* caller) {
   }
 }
 
-}  // namespace
-
-void retire_rank(Segment& segment, uint32_t index) {
-  NodeLock lock(segment.header());
+// [lock]
+void retire(Segment& segment, uint32_t index) {
   SegmentHeader& header = segment.header();
   RankRecord& rank = segment.rank(index);
   const auto state = static_cast<RankState>(rank.state.load());
@@ -112,6 +110,19 @@ void retire_rank(Segment& segment, uint32_t index) {
   grant_free_slots(segment, nullptr);
   for (uint32_t i = 0; i < header.rank_count; ++i)
     if (segment.rank(i).load_ticket != 0) LocalRank::ring(segment.rank(i));
+}
+
+}  // namespace
+
+void retire_rank(Segment& segment, uint32_t index) {
+  const NodeLock lock(segment.header());
+  retire(segment, index);
+}
+
+bool try_to_retire_rank(Segment& segment, uint32_t index) {
+  const NodeLock lock(segment.header(), std::try_to_lock);
+  if (lock.is_held()) retire(segment, index);
+  return lock.is_held();
 }
 
 bool lend_slot_of(Segment& segment, uint32_t index) {
@@ -235,12 +246,12 @@ void Scheduler::block_until(RankState state, const Condition& condition) {
 }
 
 void Scheduler::leave(RankState state) {
-  ++away_threads_;
+  self_.record().away_threads = ++away_threads_;
   if (has_slot_) release_slot(state);
 }
 
 void Scheduler::come_back() {
-  --away_threads_;
+  self_.record().away_threads = --away_threads_;
   if (away_threads_ == 0 && !has_slot_ && !is_acquiring_) acquire_slot();
   if (away_threads_ == 0 || self_.state() != RankState::delegated || self_.record().library_calls != 0) return;
   // The thread has been in the library; those that are still away only sleep.

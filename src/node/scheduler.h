@@ -31,8 +31,10 @@ namespace spillway::node {
 class Ledger;
 
 // Frees what a rank that has ended, in whatever state, still holds: its slot, its share of the budget. For the rank
-// itself at exit, and for the agent when the process is gone.
+// itself at exit.
 void retire_rank(Segment& segment, uint32_t index);
+// The same for the agent when the process is gone, unless the node's lock is taken: false, to be tried again.
+bool try_to_retire_rank(Segment& segment, uint32_t index);
 
 // Passes the slot of a rank that sleeps outside of MPI to a ready rank. False when the rank has no slot, or none is
 // ready, or the node's lock is taken: to be tried again.

@@ -1,6 +1,7 @@
 """pagerank under plain MPI, compared with PageRank in plain Python."""
 
 import math
+import re
 from pathlib import Path
 from typing import Callable, List
 
@@ -39,6 +40,14 @@ def test_ranks_equal_the_oracle(pagerank_ranks: RanksOf, name: str, ranks: int) 
     found = pagerank_ranks(graph, "--iterations", ITERATIONS, ranks=ranks)
     assert difference(found, pagerank(graph, ITERATIONS)) <= L1_LIMIT
     assert abs(math.fsum(found) - 1) <= L1_LIMIT
+
+
+def test_rows_are_shared_out_by_their_edges(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
+    """All edges are in a tenth of the rows, of which a third of all rows would hold all."""
+    graph = [[row] * 5000 for row in range(200)] + [[] for _ in range(1800)]
+    finished = run_pagerank(write_graph(tmp_path / "graph.csr", graph), "--iterations", 1, ranks=3)
+    figures = dict(re.findall(r"^data of (all ranks|the largest rank): ([\d.]+) MiB", finished.stdout, re.MULTILINE))
+    assert 1 / 3 <= float(figures["the largest rank"]) / float(figures["all ranks"]) < 0.4
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

@@ -71,6 +71,16 @@ def test_ranks_that_got_the_signal_still_have_each_other(run, job_command, flavo
     assert time.monotonic() - begin < PROMPT_S
 
 
+def test_ranks_that_have_died_of_the_signal_keep_nothing_from_the_others(run, job_command, flavour):
+    process = started(run, job_command(flavour, "outlive", "--slots", "1"), "waits for SIGTERM", RANKS)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    stdout, _ = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert stdout.count("wrote its checkpoint\n") == RANKS - 1
+    assert time.monotonic() - begin < PROMPT_S
+
+
 def test_second_signal_ends_ranks_that_ignore_the_first(run, job_command, flavour):
     process = started(run, job_command(flavour, "ignore"))
     process.send_signal(signal.SIGTERM)
@@ -107,6 +117,8 @@ def test_nothing_survives_a_killed_front_end_or_agent(run, job_command, flavour,
     if name == "spillway-node":
         assert process.returncode == 128 + signal.SIGKILL
         assert_says(stderr, r"spillway: the node agent \(process \d+\) was killed by signal 9")
+    else:
+        assert_says(stderr, "spillway: the front end `spillway run` was killed, and the job with it")
 
 
 def test_user_signals_reach_the_ranks(run, job_command, flavour):

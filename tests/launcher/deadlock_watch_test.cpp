@@ -18,6 +18,7 @@ class DeadlockWatchTest : public testing::Test {
       node::RankRecord& record = segment_.rank(i);
       record.world_rank = i;
       record.state = static_cast<uint32_t>(RankState::blocked_receive);
+      record.away_threads = 1;
       record.wake_at = 5;
       record.arrivals = 4;
       snprintf(record.waits_for, sizeof record.waits_for, "MPI_Recv from rank %d, tag 7", (i + 1) % 3);
@@ -66,6 +67,15 @@ TEST_F(DeadlockWatchTest, sees_no_deadlock_while_ranks_move) {
     ++segment_.rank(i % 3).doorbell;
     EXPECT_FALSE(look(3));
   }
+}
+
+TEST_F(DeadlockWatchTest, sees_no_deadlock_while_another_thread_is_outside_of_mpi_or_in_the_library) {
+  segment_.rank(1).other_threads = 1;
+  EXPECT_FALSE(look(8));
+  segment_.rank(1).away_threads = 2;
+  EXPECT_TRUE(look(6));
+  segment_.rank(1).library_calls = 1;
+  EXPECT_FALSE(look(8));
 }
 
 TEST_F(DeadlockWatchTest, sees_no_deadlock_while_a_thread_of_a_blocked_rank_computes) {

@@ -118,6 +118,12 @@ def test_more_slots_than_ranks_are_as_many_as_ranks(run, spillway, spill_dir, pr
     assert "slots            2  (as many as ranks)" in run(spillway, "run", *options, program).stdout
 
 
+@pytest.mark.parametrize("ranks_per_node", [1, 7])
+def test_ranks_per_node_says_how_many_ranks_where_nothing_else_does(run, spillway, spill_dir, program, ranks_per_node):
+    options = ["--ranks-per-node", ranks_per_node, "--memory", "1G", "--spill-dir", spill_dir, "--dry-run"]
+    assert f"ranks            {ranks_per_node}  (as --ranks-per-node)" in run(spillway, "run", *options, program).stdout
+
+
 def test_own_names_are_accepted_as_hosts(run, spillway, spill_dir, program):
     options = ["-n", 2, "--hosts", f"localhost,{os.uname().nodename}", "--ranks-per-node", 2, "--memory", "1G"]
     run(spillway, "run", *options, "--spill-dir", spill_dir, "--dry-run", program)

@@ -46,6 +46,20 @@ def test_tells_libraries_of_the_same_file_name_apart(compile_program, tmp_path, 
     assert detect_mpi_library(str(program)) == MpiLibrary(expected, str(library))
 
 
+def test_mpi_library_of_another_family_is_named(compile_program, tmp_path):
+    library = tmp_path / "libmpi.so.7"
+    source = 'extern "C" int MPI_Init(int*, char***) { return 0; }'
+    compile_program(library, "-shared", "-fPIC", "-Wl,-soname,libmpi.so.7", source=source)
+    program = compile_program(
+        tmp_path / "program",
+        str(library),
+        f"-Wl,-rpath,{tmp_path}",
+        source='extern "C" int MPI_Init(int*, char***); int main() { return MPI_Init(nullptr, nullptr); }\n',
+    )
+    with pytest.raises(LaunchError, match=f"{library}, which is neither MPICH nor Open MPI"):
+        detect_mpi_library(str(program))
+
+
 def test_library_behind_another_library_counts(compile_program, tmp_path):
     compile_program(
         tmp_path / "libmpi.so.12",

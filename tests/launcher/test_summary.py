@@ -138,6 +138,17 @@ def test_json_of_a_failed_job_names_cause_and_remedy(run, spillway, spill_dir, b
     assert failure["message"].startswith("rank 2 on host ") and failure["cause"] and failure["remedy"]
 
 
+def test_json_of_a_rank_too_large_names_cause_and_remedy(run, spillway, spill_dir, build_dir, flavour, tmp_path):
+    options = ["-n", 3, "--memory", "64M", "--spill-dir", spill_dir, "--summary", "json"]
+    page = tmp_path / "page"
+    program = [failing_program(build_dir, flavour), "wait", 2, 200]
+    run(spillway, "run", *options, "--summary-file", page, *program, status=1)
+    failure = json.loads(page.read_text())["failure"]
+    assert "MiB of memory at once" in failure["message"] and "Cause:" not in failure["message"]
+    assert "are kept for messages" in failure["cause"] and "Remedy:" not in failure["cause"]
+    assert failure["remedy"].startswith("give --memory ")
+
+
 def test_summary_can_be_left_away(run, spillway, spill_dir, build_dir, flavour):
     options = ["-n", 3, "--memory", "1G", "--spill-dir", spill_dir, "--summary", "none"]
     assert "Spillway" not in run(spillway, "run", *options, failing_program(build_dir, flavour), "slow_messages").stderr

@@ -1,6 +1,7 @@
 """Self-checking MPI programs, one for each family of operations: right with any number of slots, equal to plain MPI."""
 
 import json
+import re
 
 import pytest
 
@@ -18,6 +19,7 @@ PROGRAMS = [
     "long_vectors",
     "matching",
     "nodes",
+    "nonblocking_collectives",
     "one_sided",
     "owed_progress",
     "polling",
@@ -115,4 +117,6 @@ def test_fatal_error_names_rank_and_reason(run, job, flavour):
     finished = run(*job("fatal_error", flavour, 3, 1), status=None, timeout_s=LIMIT_S)
     assert finished.status not in (0, None)
     assert "spillway: rank 2 on host" in finished.stderr
-    assert "an MPI call that failed" in finished.stderr and "invalid rank" in finished.stderr.lower(), finished.stderr
+    cause = re.search(r"^  Cause:  (.*)$", finished.stderr, re.MULTILINE)
+    assert cause and "invalid rank" in cause.group(1).lower(), finished.stderr
+    assert "an MPI call that failed" in finished.stderr and "\n  Remedy: " in finished.stderr

@@ -20,6 +20,7 @@ const MPI_Comm kNewComm = made_up_handle<MPI_Comm>(12);
 const MPI_Group kGroup = made_up_handle<MPI_Group>(13);
 const MPI_Request kRequest = made_up_handle<MPI_Request>(14);
 const MPI_Win kWindow = made_up_handle<MPI_Win>(15);
+const MPI_Datatype kType = made_up_handle<MPI_Datatype>(17);
 const MPI_File kFile = made_up_handle<MPI_File>(16);
 constexpr int kFailure = 77;
 
@@ -96,15 +97,17 @@ int PMPI_Comm_dup(MPI_Comm, MPI_Comm* newcomm) { return library_call(newcomm, nu
 int PMPI_Comm_create_group(MPI_Comm, MPI_Group, int, MPI_Comm* newcomm) { return library_call(newcomm, nullptr); }
 int PMPI_Comm_join(int, MPI_Comm* intercomm) { return library_call(intercomm, nullptr); }
 int PMPI_Comm_idup(MPI_Comm, MPI_Comm* newcomm, MPI_Request* request) { return library_call(newcomm, request); }
-int PMPI_Ibarrier(MPI_Comm, MPI_Request* request) { return library_call(nullptr, request); }
+int PMPI_File_iread(MPI_File, void*, int, MPI_Datatype, MPI_Request* request) { return library_call(nullptr, request); }
 int PMPI_File_sync(MPI_File) { return library_call(nullptr, nullptr); }
 int PMPI_File_close(MPI_File* file) { return library_call(nullptr, nullptr, *file == kFile ? kFailure : 0); }
 int PMPI_Win_create_dynamic(MPI_Info, MPI_Comm, MPI_Win*) { return library_call(nullptr, nullptr); }
 int PMPI_Win_free(MPI_Win*) { return library_call(nullptr, nullptr, kFailure); }
 int PMPI_Win_fence(int, MPI_Win) { return library_call(nullptr, nullptr); }
 int PMPI_Win_flush(int, MPI_Win window) { return library_call(nullptr, nullptr, window == kWindow ? kFailure : 0); }
-#ifdef HAS_PERSISTENT_COLLECTIVES  // this mpi.h declares them
-int PMPI_Barrier_init(MPI_Comm, MPI_Info, MPI_Request* request) { return library_call(nullptr, request); }
+#ifdef HAS_MPI_4  // this mpi.h declares them
+int PMPI_Psend_init(const void*, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request* request) {
+  return library_call(nullptr, request);
+}
 #endif
 }
 
@@ -115,7 +118,7 @@ int main() {
   std::printf(" -> %d\n", MPI_Comm_create_group(kOldComm, kGroup, 0, &new_comm));
   std::printf(" -> %d\n", MPI_Comm_join(0, &new_comm));
   std::printf(" -> %d\n", MPI_Comm_idup(kOldComm, &new_comm, &request));
-  std::printf(" -> %d\n", MPI_Ibarrier(kOldComm, &request));
+  std::printf(" -> %d\n", MPI_File_iread(kFile, nullptr, 0, kType, &request));
   std::printf(" -> %d\n", MPI_File_sync(kFile));
   MPI_File file = kFile;
   std::printf(" -> %d\n", MPI_File_close(&file));
@@ -124,8 +127,8 @@ int main() {
   std::printf(" -> %d\n", MPI_Win_free(&window));
   std::printf(" -> %d\n", MPI_Win_fence(0, kWindow));
   std::printf(" -> %d\n", MPI_Win_flush(0, kWindow));
-#ifdef HAS_PERSISTENT_COLLECTIVES  // this mpi.h declares them
-  std::printf(" -> %d\n", MPI_Barrier_init(kOldComm, MPI_INFO_NULL, &request));
+#ifdef HAS_MPI_4  // this mpi.h declares them
+  std::printf(" -> %d\n", MPI_Psend_init(nullptr, 0, 0, kType, 0, 0, kOldComm, MPI_INFO_NULL, &request));
 #endif
   return 0;
 }

@@ -33,6 +33,17 @@ def test_messages_that_wait_make_room_for_the_ranks(run, job, phases, summary, f
     assert summary()["spilled_bytes"] >= ((ranks + 1) * message_mib + own_mib - budget_mib) * MIB
 
 
+def test_nonblocking_collectives_leave_memory_free_to_be_unloaded(run, job, plain_mpi, phases, summary, flavour):
+    ranks, budget_mib, mib = 8, 160, 24
+    command = job(flavour, ranks, 1, f"{budget_mib}M", "overlap", mib, 3)
+    peak_mib, _ = peak_of_ranks_mib(run, command, phases(flavour))
+    assert peak_mib <= promised_mib(budget_mib, ranks)
+    assert summary()["peak_bytes"] <= budget_mib * MIB
+    assert summary()["unloaded_bytes"] >= (ranks * 3 * mib - budget_mib) * MIB
+    under_spillway = run(*command)
+    assert under_spillway.stdout == run(*plain_mpi(flavour, ranks), phases(flavour), "overlap", mib, 3).stdout
+
+
 def test_ranks_are_unloaded_again_when_their_other_threads_have_ended(run, job, plain_mpi, phases, summary, flavour):
     ranks, budget_mib, mib = 8, 128, 48
     finished = run(*job(flavour, ranks, 1, f"{budget_mib}M", "threads", mib, 2))

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -92,6 +93,24 @@ int write_agreed_checkpoint(int rank) {
   return MPI_Finalize();
 }
 
+// The failing rank dies of SIGTERM, with the only slot in its hand; what the others wait for has come, and they ignore
+// the signal.
+int outlive(int rank, int size, int failing) {
+  if (rank != failing) {
+    signal(SIGTERM, SIG_IGN);
+    say("waits for SIGTERM", rank);
+    int value = 0;
+    MPI_Recv(&value, 1, MPI_INT, failing, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    say("wrote its checkpoint", rank);
+    _exit(0);
+  }
+  usleep(300000);
+  for (int other = 0; other < size; ++other)
+    if (other != rank) MPI_Send(&other, 1, MPI_INT, other, 7, MPI_COMM_WORLD);
+  say("waits for SIGTERM", rank);
+  for (std::atomic<unsigned> spin = 0;;) ++spin;
+}
+
 int count_user_signal(int rank) {
   wait_for_signal(SIGUSR1, rank);
   say("got SIGUSR1", rank);
@@ -142,6 +161,7 @@ int main(int argc, char** argv) {
   if (how == "slow_messages") return pass_slow_messages(rank, size);
   if (how == "checkpoint") return write_checkpoint(rank);
   if (how == "agreed_checkpoint") return write_agreed_checkpoint(rank);
+  if (how == "outlive") return outlive(rank, size, failing);
   if (how == "count_usr1") return count_user_signal(rank);
   if (how == "ignore") signal(SIGTERM, SIG_IGN);
   if (how == "status_after_finalize" || how == "crash_after_finalize") return finish(how, rank == failing);

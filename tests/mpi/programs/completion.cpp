@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "checked_program.h"
+#include "library_sum.h"
 
 namespace {
 
@@ -20,7 +21,7 @@ class MixedRequests {
     requests_[2] = MPI_REQUEST_NULL;
     MPI_Isend(out_.data(), 1000, MPI_INT, program.right(), round, MPI_COMM_WORLD, &requests_[3]);
     MPI_Ibcast(&broadcast_, 1, MPI_INT, 0, MPI_COMM_WORLD, &requests_[4]);
-    MPI_Iallreduce(&one_, &sum_, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests_[5]);
+    library_.start(&one_, &sum_, MPI_COMM_WORLD, &requests_[5]);
     MPI_Issend(out_.data(), 10, MPI_INT, program.right(), round + 1000, MPI_COMM_WORLD, &requests_[6]);
     MPI_Irecv(late_, 10, MPI_INT, program.left(), round + 1000, MPI_COMM_WORLD, &late_request_);
   }
@@ -40,6 +41,7 @@ class MixedRequests {
 
  private:
   CheckedProgram& program_;
+  LibrarySum library_;
   int round_;
   MPI_Request requests_[kCount];
   MPI_Request late_request_;
@@ -152,11 +154,12 @@ void nothing_to_wait_for(CheckedProgram& program) {
 
 // The library's collective goes on although this rank waits, or tests, for something of Spillway's.
 void library_requests_go_on(CheckedProgram& program, bool is_polling) {
+  const LibrarySum library;
   MPI_Request barrier, receive;
-  int data = -1;
+  int data = -1, sum = 0;
   const int own = program.rank();
   if (program.rank() == 0) MPI_Irecv(&data, 1, MPI_INT, program.size() - 1, 3, MPI_COMM_WORLD, &receive);
-  MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+  library.start(&own, &sum, MPI_COMM_WORLD, &barrier);
   if (program.rank() != 0 || program.size() == 1) MPI_Wait(&barrier, MPI_STATUS_IGNORE);
   if (program.rank() == program.size() - 1) MPI_Send(&own, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
   if (program.rank() != 0) return;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "checked_program.h"
+#include "library_sum.h"
 
 namespace {
 
@@ -169,10 +170,7 @@ void a_started_one_is_active(CheckedProgram& program, Requests& requests) {
   MPI_Request_free(&requests[kNotStarted]);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  CheckedProgram program(&argc, &argv);
+void query_all(CheckedProgram& program) {
   std::array<int, 3> in{-1, -1, -1};
   Requests requests;
   requests.fill(MPI_REQUEST_NULL);
@@ -182,7 +180,10 @@ int main(int argc, char** argv) {
 
   // Between the two barriers only second messages are on their way.
   MPI_Barrier(MPI_COMM_WORLD);
-  MPI_Ibarrier(MPI_COMM_WORLD, &requests[2]);
+  const LibrarySum library;
+  const int one = 1;
+  int sum = 0;
+  library.start(&one, &sum, MPI_COMM_WORLD, &requests[2]);
   send_right(program, kTag + 1);
   the_second_and_the_barrier_have_come(program, requests);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -193,5 +194,12 @@ int main(int argc, char** argv) {
   none_is_active(program, requests);
   a_started_one_is_active(program, requests);
   for (int i = 0; i < 3; ++i) program.equal(in[i], pattern(program.left(), kTag + i, 0));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CheckedProgram program(&argc, &argv);
+  query_all(program);
   return program.finish();
 }

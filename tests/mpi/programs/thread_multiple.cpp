@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "checked_program.h"
+#include "library_sum.h"
 
 namespace {
 
@@ -85,6 +86,10 @@ void collective(MPI_Comm comm, int thread, int round, Counter& counter) {
   MPI_Ibcast(&word, 1, MPI_INT, round % size, comm, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   counter.holds(word == round + 7);
+  const LibrarySum library;
+  library.start(&mine, &sum, comm, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  counter.holds(sum == size * (size - 1) / 2 + size * thread);
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Comm_dup(comm, &copy);
   MPI_Barrier(copy);
@@ -143,6 +148,6 @@ int main(int argc, char** argv) {
   for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
   opposite_groups(program);
   program.equal(counter.wrong(), 0);
-  program.equal(counter.right(), kThreads * (kRounds * 3 + kRounds / 3 * 2 + 1));
+  program.equal(counter.right(), kThreads * (kRounds * 3 + kRounds / 3 * 3 + 1));
   return program.finish();
 }

@@ -4,6 +4,7 @@
 //   phases sweep MIB ROUNDS       every rank reads all its MIB and writes half of it, in each round
 //   phases read MIB ROUNDS        fills its MIB once, then only reads
 //   phases exchange MIB ROUNDS    an all-to-all of MIB per rank in each round
+//   phases overlap MIB ROUNDS     the same nonblocking, while the rank computes on other data, as large
 //   phases pile MIB OWN_MIB       every rank leaves a message of MIB to the next one, fills OWN_MIB, then receives
 //   phases usage MIB              rank 0 prints what Spillway says of its memory
 //   phases fork MIB               every rank forks a child that forks again; both look at the rank's memory
@@ -71,6 +72,24 @@ void exchange(size_t words, int rounds) {
                  MPI_COMM_WORLD);
     report(round, digest(in));
     for (size_t i = 0; i < in.size(); ++i) out[i] = mixed(in[i]);
+  }
+}
+
+void overlap(size_t words, int rounds) {
+  const size_t part = words / static_cast<size_t>(size);
+  std::vector<uint64_t> out(part * static_cast<size_t>(size)), in(out.size()), other(out.size());
+  for (size_t i = 0; i < out.size(); ++i) out[i] = mixed(i + static_cast<uint64_t>(rank));
+  for (int round = 0; round < rounds; ++round) {
+    MPI_Request requests[2];
+    MPI_Ialltoall(out.data(), static_cast<int>(part), MPI_UINT64_T, in.data(), static_cast<int>(part), MPI_UINT64_T,
+                  MPI_COMM_WORLD, &requests[0]);
+    const uint64_t mine = out[words / 2];
+    uint64_t largest = 0;
+    MPI_Iallreduce(&mine, &largest, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD, &requests[1]);
+    for (size_t i = 0; i < other.size(); ++i) other[i] = mixed(other[i] + i);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    report(round, digest(in) + digest(other) + largest);
+    for (size_t i = 0; i < in.size(); ++i) out[i] = mixed(in[i] + other[i]);
   }
 }
 
@@ -196,6 +215,8 @@ int main(int argc, char** argv) {
     sweep(words, rounds, false);
   } else if (argc > 2 && strcmp(argv[1], "exchange") == 0) {
     exchange(words, rounds);
+  } else if (argc > 2 && strcmp(argv[1], "overlap") == 0) {
+    overlap(words, rounds);
   } else if (argc > 3 && strcmp(argv[1], "pile") == 0) {
     pile(words, strtoull(argv[3], nullptr, 10) * (1 << 20) / sizeof(uint64_t));
   } else if (argc > 2 && has_threads && provided == MPI_THREAD_MULTIPLE) {

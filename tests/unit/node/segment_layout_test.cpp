@@ -11,9 +11,9 @@
 namespace spillway::node {
 namespace {
 
-TEST(SegmentLayoutTest, version_6_has_these_sizes) {
+TEST(SegmentLayoutTest, version_7_has_these_sizes) {
   EXPECT_EQ(kSegmentMagic, 0x53504c57u);
-  EXPECT_EQ(kSegmentVersion, 6u);
+  EXPECT_EQ(kSegmentVersion, 7u);
   EXPECT_EQ(sizeof(SegmentHeader), 248u);
   EXPECT_EQ(sizeof(RankRecord), 384u);
   EXPECT_EQ(alignof(RankRecord), 128u);
@@ -24,7 +24,7 @@ TEST(SegmentLayoutTest, version_6_has_these_sizes) {
   EXPECT_EQ(kSpillChunkBytes, 262144u);
 }
 
-TEST(SegmentLayoutTest, version_6_has_the_header_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_7_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, magic), 0u);
   EXPECT_EQ(offsetof(SegmentHeader, version), 4u);
   EXPECT_EQ(offsetof(SegmentHeader, segment_bytes), 8u);
@@ -59,7 +59,7 @@ TEST(SegmentLayoutTest, version_6_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, critical_rank), 240u);
 }
 
-TEST(SegmentLayoutTest, version_6_has_the_rank_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_7_has_the_rank_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(RankRecord, state), 0u);
   EXPECT_EQ(offsetof(RankRecord, pid), 4u);
   EXPECT_EQ(offsetof(RankRecord, doorbell), 8u);
@@ -84,6 +84,8 @@ TEST(SegmentLayoutTest, version_6_has_the_rank_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(RankRecord, library_calls), 340u);
   EXPECT_EQ(offsetof(RankRecord, rests), 344u);
   EXPECT_EQ(offsetof(RankRecord, sleeps_outside), 348u);
+  EXPECT_EQ(offsetof(RankRecord, other_threads), 352u);
+  EXPECT_EQ(offsetof(RankRecord, away_threads), 356u);
 }
 
 TEST(SegmentLayoutTest, states_have_these_numbers) {

@@ -1,0 +1,28 @@
+#include "collective/collective.h"
+
+#include "mpi/arguments.h"
+
+namespace spillway::collective {
+namespace {
+
+constexpr int kMostRanksOfAll = 256;  // with n ranks n * (n - 1) messages are under way
+
+}  // namespace
+
+TypedBuffer PartedBuffer::part(int i) const {
+  auto* first = static_cast<std::byte*>(address);
+  return TypedBuffer{first + displacements[i] * mpi::extent_of(type), counts[i], type};
+}
+
+TypedBuffer regular_part(const TypedBuffer& first, int i) { return mpi::shifted(first, first.count * i); }
+
+int run(const Communicator& comm, Operation operation) {
+  operation.wait();
+  return mpi::raise(comm.handle, operation.finish());
+}
+
+bool is_small(const Communicator& comm, const TypedBuffer& contribution) {
+  return comm.size <= kMostRanksOfAll && mpi::packed_bytes(contribution) <= mpi::kPieceBytes;
+}
+
+}  // namespace spillway::collective

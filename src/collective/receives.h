@@ -1,0 +1,59 @@
+// What one collective operation waits for.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+
+#include "message/matching.h"
+#include "mpi/communicator.h"
+#include "mpi/typed_buffer.h"
+
+namespace spillway::mpi {
+class Runtime;
+}
+
+namespace spillway::collective {
+
+using mpi::Communicator;
+using mpi::Runtime;
+using mpi::TypedBuffer;
+
+// Receives of one operation. All are posted, then waited for together: the rank is woken once, not once for each.
+class Receives {
+ public:
+  Receives(Runtime& runtime, const Communicator& comm, const char* operation);
+  Receives(Receives&&) = default;
+
+  void expect(int rank);
+  void expect_all_but(int rank);
+
+  // How many have not come yet, of what news were taken of.
+  uint64_t missing() const;
+
+  // Sleeps until all have come.
+  void wait();
+
+  // What is waited for, for the deadlock report.
+  void describe(char* text, size_t size) const;
+
+  // Moves the data of the i-th expected rank; each once. The result is MPI_SUCCESS or MPI_ERR_TRUNCATE.
+  int deliver_to(size_t i, const TypedBuffer& buffer);
+
+  // All of them, to where part(rank) says. The result is of the first that went wrong, or `error`.
+  int deliver_all(const std::function<TypedBuffer(int)>& part, int error);
+
+  // The message of the i-th expected rank, for who does not move it at once.
+  const message::Envelope& message(size_t i) const { return *receives_[i].matched; }
+
+  size_t count() const { return receives_.size(); }
+  int rank_of(size_t i) const { return receives_[i].source; }
+
+ private:
+  Runtime& runtime_;
+  const Communicator& comm_;
+  const char* operation_;
+  std::deque<message::PostedReceive> receives_;  // addresses stay, also when the deque is moved
+};
+
+}  // namespace spillway::collective
