@@ -1,11 +1,14 @@
 #include "collective/collective.h"
 
+#include <algorithm>
+
 #include "mpi/arguments.h"
 
 namespace spillway::collective {
 namespace {
 
-constexpr int kMostRanksOfAll = 256;  // with n ranks n * (n - 1) messages are under way
+constexpr int kMostRanksOfAll = 256;                         // with n ranks n * (n - 1) messages are under way
+constexpr uint64_t kMostBytesOfAll = 16 * mpi::kPieceBytes;  // that each rank takes
 
 }  // namespace
 
@@ -22,7 +25,9 @@ int run(const Communicator& comm, Operation operation) {
 }
 
 bool is_small(const Communicator& comm, const TypedBuffer& contribution) {
-  return comm.size <= kMostRanksOfAll && mpi::packed_bytes(contribution) <= mpi::kPieceBytes;
+  if (comm.size > kMostRanksOfAll) return false;
+  const uint64_t bytes = contribution.count > 0 ? mpi::packed_bytes(contribution) : 0;
+  return bytes <= std::min(mpi::kPieceBytes, kMostBytesOfAll / static_cast<uint64_t>(comm.size));
 }
 
 }  // namespace spillway::collective

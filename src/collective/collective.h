@@ -56,15 +56,19 @@ Operation allgather(Runtime& runtime, const Communicator& comm, const TypedBuffe
 Operation alltoall(Runtime& runtime, const Communicator& comm, const Part& in, const Part& out);
 
 Operation reduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, int root);
-// Rank i gets counts[i] elements of the result.
-Operation reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, void* out, const Numbers& counts,
-                         MPI_Datatype type, MPI_Op op);
 
 int barrier(Runtime& runtime, const Communicator& comm);
 int allreduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op);
+// Rank i gets counts[i] elements of the result.
+int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, void* out, const Numbers& counts,
+                   MPI_Datatype type, MPI_Op op);
 int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, bool exclusive);
 
-// Of these three, the forms in which every rank hears of every other. REQUIRES: is_small() of what each contributes.
+// Of these, the forms in which every rank hears of every other. Each takes its part of all contributions here, which is
+// the better form for long blocking ones, too.
+Operation reduce_scatter_of_all(Runtime& runtime, const Communicator& comm, const void* in, void* out,
+                                const Numbers& counts, MPI_Datatype type, MPI_Op op);
+// And here all of them. REQUIRES: is_small() of what each contributes.
 Operation barrier_of_all(Runtime& runtime, const Communicator& comm);
 Operation allreduce_of_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op);
 Operation scan_of_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op,

@@ -8,7 +8,8 @@ namespace spillway::collective {
 namespace {
 
 mpi::Address address_of(const Communicator& comm, int rank) {
-  return mpi::Address{comm.peers[static_cast<size_t>(rank)], comm.context(mpi::Traffic::collective), comm.rank, 0};
+  return mpi::Address{comm.peers[static_cast<size_t>(rank)], comm.context(mpi::Traffic::collective), comm.rank,
+                      comm.collective_tag};
 }
 
 }  // namespace

@@ -16,6 +16,10 @@ class Numbers {
   explicit Numbers(std::vector<int64_t> numbers)
       : kept_(std::make_shared<const std::vector<int64_t>>(std::move(numbers))), wide_(kept_->data()) {}
 
+  static Numbers same(int64_t number, int count) {
+    return Numbers(std::vector<int64_t>(static_cast<size_t>(count), number));
+  }
+
   int64_t operator[](int i) const { return narrow_ != nullptr ? narrow_[i] : wide_ != nullptr ? wide_[i] : 0; }
 
   // The first `count` of them, without the program's array.

@@ -17,7 +17,7 @@ class Operation final : public mpi::CollectiveOperation {
   Operation(Receives receives, Finish finish) : receives_(std::move(receives)), finish_(std::move(finish)) {}
 
   void wait() { receives_.wait(); }
-  bool can_finish() const override { return receives_.missing() == 0; }
+  uint64_t missing() const override { return receives_.missing(); }
   int finish() override { return finish_(receives_); }
   void describe(char* text, size_t size) const override { receives_.describe(text, size); }
 

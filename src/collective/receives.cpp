@@ -17,7 +17,7 @@ void Receives::expect(int rank) {
   message::PostedReceive& receive = receives_.emplace_back();
   receive.context = comm_.context(mpi::Traffic::collective);
   receive.source = rank;
-  receive.tag = 0;
+  receive.tag = comm_.collective_tag;
   runtime_.matching.post(&receive);
 }
 

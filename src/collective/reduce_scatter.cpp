@@ -1,11 +1,49 @@
 #include "collective/fold.h"
+#include "mpi/arguments.h"
 
 namespace spillway::collective {
+namespace {
+
+constexpr const char* kOperation = "MPI_Reduce_scatter";
+
+// Rank 0 folds: few messages.
+int fold_at_first_rank(Runtime& runtime, const Communicator& comm, const TypedBuffer& own, void* out,
+                       const Numbers& counts, MPI_Op op) {
+  const TypedBuffer mine{out, counts[comm.rank], own.type};
+  if (comm.rank != 0) {
+    send_to(runtime, comm, 0, own);
+    return receive_pieces(runtime, comm, kOperation, 0, mine);
+  }
+  Receives receives(runtime, comm, kOperation);
+  receives.expect_all_but(0);
+  receives.wait();
+  Fold fold(runtime, comm, receives, own, op);
+  for (int rank = 0; rank < comm.size; ++rank)
+    for_each_piece(counts[rank], own.type, [&](MPI_Count begin, MPI_Count count) {
+      const TypedBuffer& value = fold.fold_piece(count);
+      if (rank == 0)
+        copy_local(value, piece_of(mine, begin, count));
+      else
+        send_to(runtime, comm, rank, value);
+    });
+  return fold.error();
+}
+
+}  // namespace
+
+int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, void* out, const Numbers& counts,
+                   MPI_Datatype type, MPI_Op op) {
+  TypedBuffer own = mpi::input_buffer(in == MPI_IN_PLACE ? out : in, 0, type);
+  for (int rank = 0; rank < comm.size; ++rank) own.count += counts[rank];
+  if (mpi::packed_bytes(own) > mpi::kPieceBytes)
+    return run(comm, reduce_scatter_of_all(runtime, comm, in, out, counts, type, op));
+  return mpi::raise(comm.handle, fold_at_first_rank(runtime, comm, own, out, counts, op));
+}
 
 // Each rank gets its slice of all contributions and folds it.
-Operation reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, void* out, const Numbers& counts,
-                         MPI_Datatype type, MPI_Op op) {
-  Receives receives(runtime, comm, "MPI_Reduce_scatter");
+Operation reduce_scatter_of_all(Runtime& runtime, const Communicator& comm, const void* in, void* out,
+                                const Numbers& counts, MPI_Datatype type, MPI_Op op) {
+  Receives receives(runtime, comm, kOperation);
   receives.expect_all_but(comm.rank);
   TypedBuffer slice = mpi::input_buffer(in == MPI_IN_PLACE ? out : in, 0, type);
   TypedBuffer own;

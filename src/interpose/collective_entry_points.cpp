@@ -42,10 +42,13 @@ int planned_entry(const char* function, MPI_Comm comm, MakePlan make_plan, Libra
   return blocking_entry(function, comm, ours, library);
 }
 
+enum class Kind { nonblocking, persistent };
+
 // A new request of ours, or nullptr where the operation is the library's. `error` says what is wrong with the
 // arguments.
 template <typename MakePlan>
-mpi::Request* request_of_ours(Runtime& runtime, const CommunicatorRef& comm, MakePlan make_plan, int& error) {
+mpi::Request* request_of_ours(Runtime& runtime, Kind kind, const CommunicatorRef& comm, MakePlan make_plan,
+                              int& error) {
   const Plan plan = make_plan(Planner{*comm, Lifetime::plan});
   error = check_all(*comm, plan);
   if (error != MPI_SUCCESS || !plan.can_be_nonblocking) return nullptr;
@@ -53,11 +56,12 @@ mpi::Request* request_of_ours(Runtime& runtime, const CommunicatorRef& comm, Mak
   made.kind = mpi::Request::Kind::collective;
   made.is_active = false;
   made.communicator = comm;
-  made.begin = [&runtime, comm, begin = plan.begin] { return std::make_unique<Operation>(begin(runtime, *comm)); };
+  std::shared_ptr<const Communicator> lane = comm;
+  if (kind == Kind::persistent) lane = comm->with_collective_tag(++comm->persistent_collectives);
+  made.is_persistent = kind == Kind::persistent;
+  made.begin = [&runtime, lane, begin = plan.begin] { return std::make_unique<Operation>(begin(runtime, *lane)); };
   return &made;
 }
-
-enum class Kind { nonblocking, persistent };
 
 template <typename MakePlan, typename Library>
 int request_entry(Kind kind, const char* function, MPI_Comm comm, MakePlan make_plan, MPI_Request* request,
@@ -76,11 +80,10 @@ int request_entry(Kind kind, const char* function, MPI_Comm comm, MakePlan make_
       comm, [](const Communicator&) { return MPI_SUCCESS; },
       [&](Runtime& r, const CommunicatorRef& c) {
         int error = MPI_SUCCESS;
-        mpi::Request* made = request_of_ours(r, c, make_plan, error);
+        mpi::Request* made = request_of_ours(r, kind, c, make_plan, error);
         if (error != MPI_SUCCESS) return mpi::raise(comm, error);
         is_ours = made != nullptr;
         if (!is_ours) return MPI_SUCCESS;
-        made->is_persistent = kind == Kind::persistent;
         if (kind == Kind::nonblocking) mpi::start(r, *made);
         *request = made->handle;
         return MPI_SUCCESS;
@@ -185,30 +188,30 @@ DEFINE_REQUESTS(Barrier, Ibarrier, , (), (), barrier())
 SPILLWAY_DEFINE_BOTH(DEFINE_MOVEMENTS)
 
 // The blocking form is an algorithm of its own: OURS.
-#define DEFINE_REDUCTION_OF_ALL(NAME, I_NAME, S, COUNT, PLAN, OURS)                                                  \
-  SPILLWAY_ENTRY int MPI_##NAME##S(const void* in, void* out, COUNT count, MPI_Datatype type, MPI_Op op,             \
+#define DEFINE_REDUCTION_OF_ALL(NAME, I_NAME, S, COUNT_PARAMETER, PLAN, OURS)                                        \
+  SPILLWAY_ENTRY int MPI_##NAME##S(const void* in, void* out, COUNT_PARAMETER, MPI_Datatype type, MPI_Op op,         \
                                    MPI_Comm comm) {                                                                  \
     const auto ours = [&](Runtime& r, const Communicator& c) {                                                       \
-      const int error = check_all(c, Plan{.type = type, .count = count, .op = op, .begin = {}});                     \
+      const int error = check_all(c, Planner{c, Lifetime::call}.PLAN(in, out, count, type, op));                     \
       return error != MPI_SUCCESS ? spillway::mpi::raise(comm, error) : collective::OURS;                            \
     };                                                                                                               \
     return blocking_entry("MPI_" #NAME, comm, ours, [&] { return PMPI_##NAME##S(in, out, count, type, op, comm); }); \
   }                                                                                                                  \
-  DEFINE_REQUESTS(NAME, I_NAME, S, (const void* in, void* out, COUNT count, MPI_Datatype type, MPI_Op op, ),         \
+  DEFINE_REQUESTS(NAME, I_NAME, S, (const void* in, void* out, COUNT_PARAMETER, MPI_Datatype type, MPI_Op op, ),     \
                   (in, out, count, type, op, ), PLAN(in, out, count, type, op))
 
-#define DEFINE_REDUCTIONS(S, COUNT, DISPL)                                                                             \
-  DEFINE_REDUCTION_OF_ALL(Allreduce, Iallreduce, S, COUNT, allreduce,                                                  \
-                          allreduce(r, c, input_buffer(in, count, type), out, op))                                     \
-  DEFINE_REDUCTION_OF_ALL(Scan, Iscan, S, COUNT, scan, scan(r, c, input_buffer(in, count, type), out, op, false))      \
-  DEFINE_REDUCTION_OF_ALL(Exscan, Iexscan, S, COUNT, exscan, scan(r, c, input_buffer(in, count, type), out, op, true)) \
-  DEFINE_ALL_FORMS(Reduce, Ireduce, S,                                                                                 \
-                   (const void* in, void* out, COUNT count, MPI_Datatype type, MPI_Op op, int root, ),                 \
-                   (in, out, count, type, op, root, ), reduce(in, out, count, type, op, root))                         \
-  DEFINE_ALL_FORMS(Reduce_scatter, Ireduce_scatter, S,                                                                 \
-                   (const void* in, void* out, const COUNT counts[], MPI_Datatype type, MPI_Op op, ),                  \
-                   (in, out, counts, type, op, ), reduce_scatter(in, out, counts, type, op))                           \
-  DEFINE_ALL_FORMS(Reduce_scatter_block, Ireduce_scatter_block, S,                                                     \
-                   (const void* in, void* out, COUNT count, MPI_Datatype type, MPI_Op op, ),                           \
-                   (in, out, count, type, op, ), reduce_scatter_block(in, out, count, type, op))
+#define DEFINE_REDUCTIONS(S, COUNT, DISPL)                                                                   \
+  DEFINE_ALL_FORMS(Reduce, Ireduce, S,                                                                       \
+                   (const void* in, void* out, COUNT count, MPI_Datatype type, MPI_Op op, int root, ),       \
+                   (in, out, count, type, op, root, ), reduce(in, out, count, type, op, root))               \
+  DEFINE_REDUCTION_OF_ALL(Allreduce, Iallreduce, S, COUNT count, allreduce,                                  \
+                          allreduce(r, c, input_buffer(in, count, type), out, op))                           \
+  DEFINE_REDUCTION_OF_ALL(Scan, Iscan, S, COUNT count, scan,                                                 \
+                          scan(r, c, input_buffer(in, count, type), out, op, false))                         \
+  DEFINE_REDUCTION_OF_ALL(Exscan, Iexscan, S, COUNT count, exscan,                                           \
+                          scan(r, c, input_buffer(in, count, type), out, op, true))                          \
+  DEFINE_REDUCTION_OF_ALL(Reduce_scatter, Ireduce_scatter, S, const COUNT count[], reduce_scatter,           \
+                          reduce_scatter(r, c, in, out, count, type, op))                                    \
+  DEFINE_REDUCTION_OF_ALL(Reduce_scatter_block, Ireduce_scatter_block, S, COUNT count, reduce_scatter_block, \
+                          reduce_scatter(r, c, in, out, Numbers::same(count, c.size), type, op))
 SPILLWAY_DEFINE_BOTH(DEFINE_REDUCTIONS)

@@ -102,8 +102,9 @@ Plan reduction(MPI_Count count, MPI_Datatype type, MPI_Op op) {
 }  // namespace
 
 int check(const Communicator& comm, const Plan& plan) {
-  if (plan.count < 0) return MPI_ERR_COUNT;
+  if (plan.count < 0 || plan.other_count < 0) return MPI_ERR_COUNT;
   if (plan.type == MPI_DATATYPE_NULL) return MPI_ERR_TYPE;
+  if (plan.other_type == MPI_DATATYPE_NULL && plan.other_count != 0) return MPI_ERR_TYPE;
   return mpi::check_root(comm, plan.root);
 }
 
@@ -112,6 +113,13 @@ Numbers Planner::all(const Numbers& numbers) const {
 }
 
 Numbers Planner::at_root(int root, const Numbers& numbers) const { return comm.rank == root ? all(numbers) : numbers; }
+
+// The least of the counts; 0 if none is wrong.
+int64_t Planner::least(const Numbers& counts) const {
+  int64_t least = 0;
+  for (int i = 0; i < comm.size; ++i) least = std::min(least, counts[i]);
+  return least;
+}
 
 Plan Planner::barrier() const {
   Plan plan;
@@ -134,6 +142,8 @@ Plan Planner::gather(const void* in, MPI_Count in_count, MPI_Datatype in_type, v
   return Plan{.root = root,
               .type = in_place(in) ? out_type : in_type,
               .count = in_place(in) ? out_count : in_count,
+              .other_type = comm.rank == root ? out_type : MPI_BYTE,
+              .other_count = comm.rank == root ? out_count : 0,
               .begin = [from, to, root](Runtime& r, const Communicator& c) {
                 return collective::gather(r, c, *from, to, root);
               }};
@@ -147,6 +157,8 @@ Plan Planner::gatherv(const void* in, MPI_Count in_count, MPI_Datatype in_type, 
   return Plan{.root = root,
               .type = in_place(in) ? out_type : in_type,
               .count = in_place(in) ? 0 : in_count,
+              .other_type = comm.rank == root ? out_type : MPI_BYTE,
+              .other_count = comm.rank == root ? least(counts) : 0,
               .begin = [from, to, root](Runtime& r, const Communicator& c) {
                 return collective::gather(r, c, *from, to, root);
               }};
@@ -159,6 +171,8 @@ Plan Planner::scatter(const void* in, MPI_Count in_count, MPI_Datatype in_type, 
   return Plan{.root = root,
               .type = in_place(out) ? in_type : out_type,
               .count = in_place(out) ? in_count : out_count,
+              .other_type = comm.rank == root ? in_type : MPI_BYTE,
+              .other_count = comm.rank == root ? in_count : 0,
               .begin = [from, to, root](Runtime& r, const Communicator& c) {
                 return collective::scatter(r, c, from, *to, root);
               }};
@@ -172,6 +186,8 @@ Plan Planner::scatterv(const void* in, const Numbers& counts, const Numbers& dis
   return Plan{.root = root,
               .type = in_place(out) ? in_type : out_type,
               .count = in_place(out) ? 0 : out_count,
+              .other_type = comm.rank == root ? in_type : MPI_BYTE,
+              .other_count = comm.rank == root ? least(counts) : 0,
               .begin = [from, to, root](Runtime& r, const Communicator& c) {
                 return collective::scatter(r, c, from, *to, root);
               }};
@@ -181,27 +197,35 @@ Plan Planner::allgather(const void* in, MPI_Count in_count, MPI_Datatype in_type
                         MPI_Datatype out_type) const {
   const Kept from(lifetime, in, in_count, in_type, !in_place(in));
   const collective::Part to = part_of(Kept(lifetime, out, out_count, out_type));
-  return Plan{.type = out_type, .count = out_count, .begin = [from, to](Runtime& r, const Communicator& c) {
-                return collective::allgather(r, c, *from, to);
-              }};
+  return Plan{
+      .type = out_type,
+      .count = out_count,
+      .other_type = in_place(in) ? MPI_BYTE : in_type,
+      .other_count = in_place(in) ? 0 : in_count,
+      .begin = [from, to](Runtime& r, const Communicator& c) { return collective::allgather(r, c, *from, to); }};
 }
 
 Plan Planner::allgatherv(const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, const Numbers& counts,
                          const Numbers& displacements, MPI_Datatype out_type) const {
   const Kept from(lifetime, in, in_count, in_type, !in_place(in));
   const collective::Part to = part_of(KeptParts(lifetime, out, all(counts), all(displacements), out_type));
-  return Plan{.type = out_type, .begin = [from, to](Runtime& r, const Communicator& c) {
-                return collective::allgather(r, c, *from, to);
-              }};
+  return Plan{
+      .type = out_type,
+      .count = least(counts),
+      .other_type = in_place(in) ? MPI_BYTE : in_type,
+      .other_count = in_place(in) ? 0 : in_count,
+      .begin = [from, to](Runtime& r, const Communicator& c) { return collective::allgather(r, c, *from, to); }};
 }
 
 Plan Planner::alltoall(const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count,
                        MPI_Datatype out_type) const {
   const collective::Part to = part_of(Kept(lifetime, out, out_count, out_type));
   const collective::Part from = in_place(in) ? to : part_of(Kept(lifetime, in, in_count, in_type));
-  return Plan{.type = out_type, .count = out_count, .begin = [from, to](Runtime& r, const Communicator& c) {
-                return collective::alltoall(r, c, from, to);
-              }};
+  return Plan{.type = out_type,
+              .count = out_count,
+              .other_type = in_place(in) ? MPI_BYTE : in_type,
+              .other_count = in_place(in) ? 0 : in_count,
+              .begin = [from, to](Runtime& r, const Communicator& c) { return collective::alltoall(r, c, from, to); }};
 }
 
 Plan Planner::alltoallv(const void* in, const Numbers& in_counts, const Numbers& in_displacements, MPI_Datatype in_type,
@@ -211,6 +235,9 @@ Plan Planner::alltoallv(const void* in, const Numbers& in_counts, const Numbers&
   const collective::Part from =
       in_place(in) ? to : part_of(KeptParts(lifetime, in, all(in_counts), all(in_displacements), in_type));
   return Plan{.type = out_type,
+              .count = least(out_counts),
+              .other_type = in_place(in) ? MPI_BYTE : in_type,
+              .other_count = in_place(in) ? 0 : least(in_counts),
               .begin = [from, to](Runtime& r, const Communicator& c) { return collective::alltoall(r, c, from, to); }};
 }
 
@@ -222,7 +249,9 @@ Plan Planner::alltoallw(const void* in, const Numbers& in_counts, const Numbers&
   const collective::Part from =
       in_place(in) ? to
                    : part_of(KeptTypedParts(lifetime, in, all(in_counts), all(in_displacements), in_types, comm.size));
-  return Plan{.begin = [from, to](Runtime& r, const Communicator& c) { return collective::alltoall(r, c, from, to); }};
+  return Plan{.count = least(out_counts),
+              .other_count = in_place(in) ? 0 : least(in_counts),
+              .begin = [from, to](Runtime& r, const Communicator& c) { return collective::alltoall(r, c, from, to); }};
 }
 
 Plan Planner::reduce(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op, int root) const {
@@ -237,7 +266,7 @@ Plan Planner::reduce(const void* in, void* out, MPI_Count count, MPI_Datatype ty
 Plan Planner::allreduce(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) const {
   Plan plan = reduction(count, type, op);
   const TypedBuffer from = input_buffer(in, count, type);
-  plan.can_be_nonblocking = plan.can_be_nonblocking && collective::is_small(comm, from);
+  plan.can_be_nonblocking = plan.can_be_nonblocking && type != MPI_DATATYPE_NULL && collective::is_small(comm, from);
   plan.begin = [from, out, op](Runtime& r, const Communicator& c) {
     return collective::allreduce_of_all(r, c, from, out, op);
   };
@@ -247,7 +276,7 @@ Plan Planner::allreduce(const void* in, void* out, MPI_Count count, MPI_Datatype
 Plan Planner::prefixes(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op, bool exclusive) const {
   Plan plan = reduction(count, type, op);
   const TypedBuffer from = input_buffer(in, count, type);
-  plan.can_be_nonblocking = plan.can_be_nonblocking && collective::is_small(comm, from);
+  plan.can_be_nonblocking = plan.can_be_nonblocking && type != MPI_DATATYPE_NULL && collective::is_small(comm, from);
   plan.begin = [from, out, op, exclusive](Runtime& r, const Communicator& c) {
     return collective::scan_of_all(r, c, from, out, op, exclusive);
   };
@@ -263,18 +292,18 @@ Plan Planner::exscan(const void* in, void* out, MPI_Count count, MPI_Datatype ty
 }
 
 Plan Planner::reduce_scatter(const void* in, void* out, const Numbers& counts, MPI_Datatype type, MPI_Op op) const {
-  Plan plan = reduction(0, type, op);
+  Plan plan = reduction(least(counts), type, op);
   plan.begin = [in, out, kept = all(counts), type, op](Runtime& r, const Communicator& c) {
-    return collective::reduce_scatter(r, c, in, out, kept, type, op);
+    return collective::reduce_scatter_of_all(r, c, in, out, kept, type, op);
   };
   return plan;
 }
 
 Plan Planner::reduce_scatter_block(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) const {
   Plan plan = reduction(count, type, op);
-  const Numbers counts(std::vector<int64_t>(static_cast<size_t>(comm.size), count));
+  const Numbers counts = Numbers::same(count, comm.size);
   plan.begin = [in, out, counts, type, op](Runtime& r, const Communicator& c) {
-    return collective::reduce_scatter(r, c, in, out, counts, type, op);
+    return collective::reduce_scatter_of_all(r, c, in, out, counts, type, op);
   };
   return plan;
 }

@@ -24,11 +24,13 @@ enum class Lifetime { call, plan };
 struct Plan {
   using Begin = std::function<Operation(Runtime&, const Communicator&)>;
 
-  // What is checked before: root, the significant datatype and count, and of a reduction whether the operation is for
-  // this datatype.
+  // What is checked before: root, the significant datatypes and counts (of several, the least), and of a reduction
+  // whether the operation is for this datatype.
   int root = 0;
   MPI_Datatype type = MPI_BYTE;
   int64_t count = 0;
+  MPI_Datatype other_type = MPI_BYTE;  // of the other buffer
+  int64_t other_count = 0;
   std::optional<MPI_Op> op = {};  // of a reduction
 
   // Whether a nonblocking call of it is Spillway's: says the same at all members. Operations of the program's, which it
@@ -75,6 +77,7 @@ struct Planner {
   Plan reduce_scatter_block(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) const;
 
  private:
+  int64_t least(const Numbers& counts) const;
   Numbers all(const Numbers& numbers) const;
   Numbers at_root(int root, const Numbers& numbers) const;
   Plan prefixes(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op, bool exclusive) const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace spillway::mpi {
 
@@ -10,8 +11,9 @@ class CollectiveOperation {
  public:
   virtual ~CollectiveOperation() = default;
 
-  // All has come that this rank waits for. News must have been taken.
-  virtual bool can_finish() const = 0;
+  // How many messages have still to come. News must have been taken.
+  virtual uint64_t missing() const = 0;
+  bool can_finish() const { return missing() == 0; }
 
   // Puts the result into the program's memory; once. An MPI error class. REQUIRES: can_finish(), and the rank holds a
   // slot.

@@ -31,6 +31,19 @@ bool describe(MPI_Comm handle, Communicator& made) {
 
 }  // namespace
 
+std::shared_ptr<const Communicator> Communicator::with_collective_tag(int tag) const {
+  auto made = std::make_shared<Communicator>();
+  made->handle = handle;
+  made->number = number;
+  made->rank = rank;
+  made->size = size;
+  made->is_inter = is_inter;
+  made->local_group = local_group;
+  made->peers = peers;
+  made->collective_tag = tag;
+  return made;
+}
+
 void Communicator::stand_in(MPI_Errhandler error_handler) {
   PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &handle);  // copies no attributes
   PMPI_Comm_set_errhandler(handle, error_handler);

@@ -31,6 +31,9 @@ struct Communicator {
   std::vector<uint32_t> local_group;  // local ranks of the node, by rank in the local group
   std::vector<uint32_t> peers;        // the same of those that messages go to: the remote group of an intercommunicator
   int promised_numbers = 0;           // of communicators that nonblocking calls make of this one
+  int persistent_collectives = 0;     // that have been prepared on this one
+  // Of its collective operations' messages. Persistent ones have one each: ranks may start them in different orders.
+  int collective_tag = 0;
   bool has_stand_in = false;
 
   uint64_t context(Traffic traffic) const { return number << 2 | static_cast<uint64_t>(traffic); }
@@ -41,6 +44,9 @@ struct Communicator {
   // one that is.
   bool proposes() const { return rank == 0 && group_proposes(); }
   bool group_proposes() const { return !is_inter || local_group[0] < peers[0]; }
+
+  // The same for one persistent collective operation.
+  std::shared_ptr<const Communicator> with_collective_tag(int tag) const;
 
   // The program has freed the communicator, but operations on it are open. From now on `handle` is a communicator of
   // our own, of this process alone, whose error handler is `error_handler`.

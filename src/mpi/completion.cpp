@@ -61,7 +61,8 @@ class RequestArray {
   uint64_t missing() const {
     uint64_t missing = 0;
     for (const Request* request : ours_)
-      if (request != nullptr && !can_complete(runtime_, *request)) ++missing;
+      if (request != nullptr && !can_complete(runtime_, *request))
+        missing += request->operation != nullptr ? request->operation->missing() : 1;
     return std::max<uint64_t>(missing, 1);
   }
 

@@ -190,7 +190,7 @@ bool Runtime::is_library_in_use() const {
   for (uint32_t i = 0; i < self.rank_count(); ++i) {
     const node::RankRecord& peer = self.peer(i);
     const bool is_finished = static_cast<node::RankState>(peer.state.load()) == node::RankState::finished;
-    if (peer.library_calls != 0 || (peer.pins != 0 && !is_finished)) return true;
+    if (!is_finished && (peer.library_calls != 0 || peer.pins != 0)) return true;
   }
   return false;
 }

@@ -137,11 +137,12 @@ void PackedStream::make_room_for_elements() {
   element_ = Scratch(most);
 }
 
+// Programs give MPI_DATATYPE_NULL for what has no elements.
 void PackedStream::begin_part(const TypedBuffer& part) {
   rest_ = part;
-  element_bytes_ = packed_bytes_of_one(part.type);
-  part_left_ = part.count == 0 ? 0 : element_bytes_ * static_cast<uint64_t>(part.count);
-  is_plain_ = is_plain(part.type);
+  element_bytes_ = part.count == 0 ? 0 : packed_bytes_of_one(part.type);
+  part_left_ = element_bytes_ * static_cast<uint64_t>(part.count);
+  is_plain_ = part.count == 0 || is_plain(part.type);
 }
 
 void PackedStream::read(void* out, uint64_t bytes) {

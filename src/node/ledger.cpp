@@ -19,7 +19,8 @@ constexpr uint64_t kGrowthPerRank = kMiB;
 
 // Also by a thread of it while another one waits for something else, which is what the state tells then.
 bool is_in_library(const RankRecord& rank) {
-  return static_cast<RankState>(rank.state.load()) == RankState::delegated || rank.library_calls != 0;
+  const auto state = static_cast<RankState>(rank.state.load());
+  return state == RankState::delegated || (rank.library_calls != 0 && state != RankState::finished);
 }
 
 bool is_blocked(RankState state) {

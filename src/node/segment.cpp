@@ -16,7 +16,8 @@ namespace spillway::node {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kCellCount = 1 << 18;            // 64 MiB when all are in flight at once
+constexpr uint64_t kLeastCells = 1 << 18;           // 64 MiB when all are in flight at once
+constexpr uint64_t kCellsPerPair = 16;              // so many rounds of messages from each rank to each
 constexpr uint64_t kLeastStoreBytes = 64ull << 20;  // address space only: pages exist once used
 
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -59,7 +60,7 @@ Segment Segment::create(const SegmentConfig& config) {
   layout.rank_count = config.rank_count;
   layout.memory_chunk_count = std::min<uint64_t>(store_bytes / kMemoryChunkBytes, kNoIndex - 1);
   layout.spill_chunk_count = std::min<uint64_t>(config.spill_capacity_bytes / kSpillChunkBytes, 1u << 24);
-  layout.cell_count = kCellCount;
+  layout.cell_count = std::max(kLeastCells, kCellsPerPair * config.rank_count * config.rank_count);
   layout.ranks_offset = round_up(sizeof(SegmentHeader), kPage);
   layout.cells_offset = round_up(layout.ranks_offset + config.rank_count * sizeof(RankRecord), kPage);
   layout.memory_pool_offset = layout.cells_offset + layout.cell_count * kCellBytes;

@@ -276,11 +276,62 @@ void wrong_arguments(CheckedProgram& program) {
   program.error_class(MPI_Ibcast(&data, -1, MPI_INT, 0, comm, &request), MPI_ERR_COUNT);
   program.error_class(MPI_Ibcast(&data, 1, MPI_DATATYPE_NULL, 0, comm, &request), MPI_ERR_TYPE);
   program.error_class(MPI_Iallreduce(&data, &sum, 1, MPI_INT, MPI_OP_NULL, comm, &request), MPI_ERR_OP);
+  if (program.is_strict())  // the libraries say MPI_ERR_OP
+    program.error_class(MPI_Iallreduce(&data, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, comm, &request), MPI_ERR_TYPE);
+  const Ints counts(static_cast<size_t>(program.size()), 0), places(counts);
+  Ints wrong_counts(counts);
+  wrong_counts.back() = -1;
+  program.error_class(MPI_Ialltoall(&data, -1, MPI_INT, &sum, 0, MPI_INT, comm, &request), MPI_ERR_COUNT);
+  program.error_class(MPI_Iallgather(&data, 1, MPI_DATATYPE_NULL, &sum, 0, MPI_INT, comm, &request), MPI_ERR_TYPE);
+  program.error_class(MPI_Ialltoallv(&data, counts.data(), places.data(), MPI_INT, &sum, wrong_counts.data(),
+                                     places.data(), MPI_INT, comm, &request),
+                      MPI_ERR_COUNT);
   program.holds(request == MPI_REQUEST_NULL);
   MPI_Comm_free(&comm);
 }
 
+// Where nothing goes to a rank, nor comes from it, there may be no datatype either.
+void nothing_of_no_type(CheckedProgram& program) {
+  const auto ranks = static_cast<size_t>(program.size());
+  Ints counts(ranks, 0), places(ranks, 0), out{program.rank()}, in{-1};
+  Ints in_counts(counts);
+  std::vector<MPI_Datatype> out_types(ranks, MPI_DATATYPE_NULL), in_types(out_types);
+  counts[static_cast<size_t>(program.right())] = in_counts[static_cast<size_t>(program.left())] = 1;
+  out_types[static_cast<size_t>(program.right())] = in_types[static_cast<size_t>(program.left())] = MPI_INT;
+  MPI_Request request;
+  MPI_Ialltoallw(out.data(), counts.data(), places.data(), out_types.data(), in.data(), in_counts.data(), places.data(),
+                 in_types.data(), MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  program.equal(in[0], program.left());
+}
+
 #if MPI_VERSION >= 4
+// The standard lets ranks start them in different orders, and others in between.
+void in_different_orders(CheckedProgram& program) {
+  int sums[2], words[2], sum = 0;
+  MPI_Request requests[4];
+  const int mine = program.rank(), size = program.size();
+  for (int i = 0; i < 2; ++i) {
+    MPI_Allreduce_init(&mine, &sums[i], 1, MPI_INT, i == 0 ? MPI_SUM : MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL,
+                       &requests[i]);
+    MPI_Bcast_init(&words[i], 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[2 + i]);
+  }
+  for (int round = 0; round < 4; ++round) {
+    sums[0] = sums[1] = -1;
+    for (int i = 0; i < 2; ++i) words[i] = program.rank() == 0 ? 10 * round + i : -1;
+    for (int i = 0; i < 4; ++i) {
+      MPI_Start(&requests[(i + program.rank() + round) % 4]);
+      if (i == program.rank() % 4) MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    program.equal(sum, size * (size - 1) / 2);
+    program.equal(sums[0], size * (size - 1) / 2);
+    program.equal(sums[1], size - 1);
+    for (int i = 0; i < 2; ++i) program.equal(words[i], 10 * round + i);
+  }
+  for (MPI_Request& request : requests) MPI_Request_free(&request);
+}
+
 // Each is started again and again, with other data in the same buffers.
 void persistent(CheckedProgram& program) {
   const int size = program.size(), rank = program.rank();
@@ -325,7 +376,9 @@ void persistent(CheckedProgram& program) {
   for (MPI_Request& request : requests) MPI_Request_free(&request);
 }
 #else
-void persistent(CheckedProgram&) {}  // new in MPI 4.0
+// New in MPI 4.0.
+void persistent(CheckedProgram&) {}
+void in_different_orders(CheckedProgram&) {}
 #endif
 
 }  // namespace
@@ -336,6 +389,10 @@ int main(int argc, char** argv) {
   ends_while_its_beginner_is_in_the_library(program);
   long_reductions(program);
   wrong_arguments(program);
-  if (program.is_strict()) persistent(program);  // MPICH 4.0 sends the same again
+  if (program.is_strict()) {
+    persistent(program);           // MPICH 4.0 sends the same again
+    in_different_orders(program);  // MPICH 4.0 takes them for each other
+    nothing_of_no_type(program);   // Open MPI 4.1 refuses that
+  }
   return program.finish();
 }
