@@ -19,6 +19,7 @@ _DATA = re.compile(r"data of all ranks: ([\d.]+) MiB")
 
 
 class Sample(NamedTuple):
+    when: str  # the turn
     wall_s: float
     iteration_s: float  # the mean over all iterations
     processor_s: float
@@ -37,13 +38,13 @@ def data_bytes(lines: List[str]) -> int:
     return int(next(float(match.group(1)) for match in found if match) * (1 << 20))
 
 
-def _sample(outcome: Outcome) -> Sample:
+def _sample(outcome: Outcome, when: str) -> Sample:
     text = "\n".join(outcome.lines)
     times = [float(seconds) for seconds in _ITERATION.findall(text)]
     change = _CHANGE.search(text)
     if not times or not change:
         raise RunFailed(f"no times in its output:\n{text}")
-    return Sample(outcome.wall_s, sum(times) / len(times), outcome.processor_s, change.group(1))
+    return Sample(when, outcome.wall_s, sum(times) / len(times), outcome.processor_s, change.group(1))
 
 
 def forget_file_cache(path: Path) -> None:
@@ -56,10 +57,15 @@ def forget_file_cache(path: Path) -> None:
         os.close(descriptor)
 
 
+class KilledForMemory(RunFailed):
+    """Though there was swap space, or the contender was to do with what it had."""
+
+
 class Measurement:
     def __init__(self, setting: Setting, folder: Path, limit_s: float, say: Callable[[str], None]) -> None:
         self.samples: Dict[str, List[Sample]] = {}
         self.left_out: Dict[str, str] = {}  # contenders that did not run, or not to the end, and why
+        self.killed: Dict[str, List[str]] = {}  # runs on swap that the kernel ended, and its words
         self.unlimited_because = ""  # why out-of-core contenders ran without a control group; empty: they had one
         self._setting = setting
         self._folder = folder
@@ -79,6 +85,9 @@ class Measurement:
             self._take_turns(out_of_core, repeat, when)
             for turn in range(in_core_turns):
                 self._take_turns(in_core, repeat * in_core_turns + turn, f"{when}, turn {turn + 1}")
+        for name, reasons in self.killed.items():
+            if name not in self.samples:
+                self.left_out[name] = reasons[0]
 
     def _take_turns(self, contenders: List[Contender], number: int, when: str) -> None:
         for contender in contenders if number % 2 == 0 else reversed(contenders):
@@ -109,8 +118,9 @@ class Measurement:
 
     def ratio(self, target: Target) -> Optional[Spread]:
         """Of runs of the same turn, which had the machine in the same state; None when one side is missing."""
-        above, below = (self.samples.get(name, []) for name in (target.above, target.below))
-        pairs = [getattr(a, target.figure) / getattr(b, target.figure) for a, b in zip(above, below)]
+        above = {sample.when: getattr(sample, target.figure) for sample in self.samples.get(target.above, [])}
+        below = {sample.when: getattr(sample, target.figure) for sample in self.samples.get(target.below, [])}
+        pairs = [above[when] / below[when] for when in above if when in below]
         return Spread(pairs) if pairs else None
 
     def disagreement(self) -> str:
@@ -131,8 +141,13 @@ class Measurement:
         try:
             forget_file_cache(self._setting.graph)
             warm_memory(self._setting.roomy_bytes)
-            sample = _sample(self._run(contender))
+            sample = _sample(self._run(contender), when)
             self.samples.setdefault(contender.name, []).append(sample)
+        except KilledForMemory as reason:
+            if contender.may_swap:  # what swapping is like; in the next repeat it may end
+                self.killed.setdefault(contender.name, []).append(str(reason))
+            else:
+                self.left_out[contender.name] = str(reason)
         except (NoSwap, RunFailed) as reason:
             self.left_out[contender.name] = str(reason)
 
@@ -148,5 +163,7 @@ class Measurement:
                     return run(command, self._limit_s)
             except RunFailed as failure:
                 if group.kill_count() > 0:
-                    raise RunFailed(f"the kernel killed it for want of memory under its limit\n{failure}") from None
+                    raise KilledForMemory(
+                        f"the kernel killed it for want of memory under its limit\n{failure}"
+                    ) from None
                 raise

@@ -61,6 +61,10 @@ def render(
             f"{residency.longest_gap_s:.2f} s)"
         )
     titles = {contender.name: contender.title for contender in contenders}
+    for name, reasons in measurement.killed.items():
+        parts.append(
+            f"{titles[name]}: {len(reasons)} of its runs were killed for want of memory; figures of the others"
+        )
     for name, reason in measurement.left_out.items():
         if name in titles:
             parts.append(f"LEFT OUT: {titles[name]}: {reason}")
@@ -100,5 +104,6 @@ def as_json(
         "ratios": ratios,
         "residency": residency._asdict() if residency else None,
         "left_out": measurement.left_out,
+        "killed_runs": {name: len(reasons) for name, reasons in measurement.killed.items()},
         "unlimited_because": measurement.unlimited_because,
     }
