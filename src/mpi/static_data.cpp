@@ -34,13 +34,13 @@ void StaticData::adopt(uint64_t minimum_bytes) {
 }
 
 void StaticData::update_charge() {
-  const uint64_t now = base::now_ns();
-  if (now < next_look_ns_) return;
-  if (const uint64_t bytes = arena_.count_touched(); bytes != 0) ledger_.charge(bytes);
   if (!is_settled_ && self_.record().statistics.compute_ns >= kSettlingNs) {
     arena_.uncount_untouched(~uint64_t{0});
     is_settled_ = true;
   }
+  const uint64_t now = base::now_ns();
+  if (now < next_look_ns_) return;
+  if (const uint64_t bytes = arena_.count_touched(); bytes != 0) ledger_.charge(bytes);
   const uint64_t end = base::now_ns();
   next_look_ns_ = end + kMostCost * (end - now);
 }

@@ -3,6 +3,8 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/futex.h"
@@ -12,7 +14,8 @@
 namespace spillway::node {
 namespace {
 
-constexpr uint64_t kSpinNs = 20000;  // about two futex switches
+constexpr uint64_t kSpinNs = 20000;              // about two futex switches
+constexpr uint64_t kLongestFaultNs = 100000000;  // one read of what is unloaded
 
 // Where every rank has a slot and a processor, nobody misses the one that spins. Long enough for the answer of a rank
 // that had to be woken for it: of two ranks that take turns, each would else wait by sleeping because the other does.
@@ -153,12 +156,14 @@ void Scheduler::start_running() {
   running_faults_ = major_faults();
 }
 
-// While a rank holds a slot its thread either computes or waits for a page of unloaded memory: the difference of
-// elapsed and processor time, in intervals with major faults, is what loading costs.
+// While a rank holds a slot its thread computes, waits for a page of unloaded memory, or waits for something else: what
+// it reads, or the time. The kernel does not tell what a fault took. So the difference of elapsed and processor time is
+// what loading cost, up to what that many faults take at most on a slow disk that others use too.
 void Scheduler::account_running_time() {
   const uint64_t elapsed = base::now_ns() - running_since_ns_;
   const uint64_t cpu = base::thread_cpu_ns() - running_cpu_ns_;
-  const uint64_t load = major_faults() > running_faults_ && elapsed > cpu ? elapsed - cpu : 0;
+  const uint64_t faults = static_cast<uint64_t>(major_faults() - running_faults_);
+  const uint64_t load = std::min(faults * kLongestFaultNs, elapsed > cpu ? elapsed - cpu : 0);
   add(self_.record().statistics.load_ns, load);
   add(self_.record().statistics.compute_ns, elapsed - load);
   start_running();
