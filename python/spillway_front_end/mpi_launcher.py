@@ -75,11 +75,17 @@ def _version_in(output: str) -> str:
     return "unknown version"
 
 
+def _major(version: str) -> int:
+    digits = version.split(".")[0]
+    return int(digits) if digits.isdigit() else 0
+
+
 def launcher_command(library: MpiLibrary, launcher: Launcher, ranks: int) -> List[str]:
     """Options that let many more ranks than cores run, anywhere; the slots are what limits them."""
     command = [launcher.path]
     if library.flavour == "openmpi":
-        command += ["--quiet", "--oversubscribe", "--bind-to", "none"]
+        # PRRTE, the launcher since version 5, knows no --quiet.
+        command += [*([] if _major(launcher.version) >= 5 else ["--quiet"]), "--oversubscribe", "--bind-to", "none"]
         if os.geteuid() == 0:
             command.append("--allow-run-as-root")
     else:

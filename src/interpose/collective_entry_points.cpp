@@ -56,8 +56,7 @@ mpi::Request* request_of_ours(Runtime& runtime, Kind kind, const CommunicatorRef
   made.kind = mpi::Request::Kind::collective;
   made.is_active = false;
   made.communicator = comm;
-  std::shared_ptr<const Communicator> lane = comm;
-  if (kind == Kind::persistent) lane = comm->with_collective_tag(++comm->persistent_collectives);
+  const auto lane = kind == Kind::persistent ? comm->for_persistent() : comm->for_nonblocking();
   made.is_persistent = kind == Kind::persistent;
   made.begin = [&runtime, lane, begin = plan.begin] { return std::make_unique<Operation>(begin(runtime, *lane)); };
   return &made;
@@ -108,7 +107,7 @@ namespace collective = spillway::collective;
         Kind::nonblocking, "MPI_" #NAME, comm, [&](const Planner& planner) { return planner.PLAN; }, request, \
         [&] { return PMPI_##NAME##S(SPILLWAY_LIST ARGUMENTS comm, request); });                               \
   }
-#if MPI_VERSION >= 4
+#ifdef PMPI_Barrier_init
 #define DEFINE_PERSISTENT(NAME, S, PARAMETERS, ARGUMENTS, PLAN)                                                      \
   SPILLWAY_ENTRY int MPI_##NAME##_init##S(SPILLWAY_LIST PARAMETERS MPI_Comm comm, MPI_Info info,                     \
                                           MPI_Request* request) {                                                    \

@@ -57,7 +57,7 @@ SPILLWAY_ENTRY int MPI_Request_get_status(MPI_Request request, int* flag, MPI_St
                   [&] { return PMPI_Request_get_status(request, flag, status); });
 }
 
-#if SPILLWAY_HAS_MPI_4_1
+#ifdef PMPI_Request_get_status_all
 SPILLWAY_ENTRY int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag,
                                               MPI_Status statuses[]) {
   return dispatch([&](Runtime& runtime) { return mpi::look_at_all(runtime, count, requests, flag, statuses); },

@@ -16,16 +16,12 @@
 
 #define SPILLWAY_ENTRY extern "C" __attribute__((visibility("default")))
 
-// Functions that are new in MPI 4.1.
-#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-#define SPILLWAY_HAS_MPI_4_1 1
-#else
-#define SPILLWAY_HAS_MPI_4_1 0
-#endif
+// An mpi.h declares functions of versions beyond the one that it names (Open MPI 5.0 says 3.1), so entry points depend
+// on what is declared: where MPI_X is, PMPI_X is a macro of mpi_library.h.
 
 // Entry points with counts exist twice since MPI 4.0: MPI_X with int, MPI_X_c with MPI_Count. `DEFINE` is a macro of
 // (suffix, Count, Displacement).
-#if MPI_VERSION >= 4
+#ifdef PMPI_Send_c
 #define SPILLWAY_DEFINE_BOTH(DEFINE) \
   DEFINE(, int, int)                 \
   DEFINE(_c, MPI_Count, MPI_Aint)

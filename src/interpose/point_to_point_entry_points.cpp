@@ -183,7 +183,7 @@ DEFINE_ISEND(Ibsend, buffered)
 DEFINE_ISEND(Irsend, buffered)
 DEFINE_ISEND(Issend, synchronous)
 #undef SPILLWAY_COUNT
-#if MPI_VERSION >= 4
+#ifdef PMPI_Send_c
 #define SPILLWAY_COUNT MPI_Count
 DEFINE_SEND(Send_c, buffered)
 DEFINE_SEND(Bsend_c, buffered)
@@ -197,7 +197,7 @@ DEFINE_ISEND(Issend_c, synchronous)
 #endif
 SPILLWAY_DEFINE_BOTH(DEFINE_RECEIVES)
 
-#if MPI_VERSION >= 4
+#ifdef PMPI_Isendrecv
 #define DEFINE_ISENDRECV(SUFFIX, COUNT, DISPLACEMENT)                                                                  \
   SPILLWAY_ENTRY int MPI_Isendrecv##SUFFIX(const void* out, COUNT out_count, MPI_Datatype out_type, int dest,          \
                                            int send_tag, void* in, COUNT in_count, MPI_Datatype in_type, int source,   \

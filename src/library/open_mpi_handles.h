@@ -7,6 +7,11 @@
 #include <mpi.h>
 
 #ifdef OPEN_MPI
+#ifdef MPI_ERRORS_ABORT  // MPI 4.0
+#define SPILLWAY_NEWER_OPEN_MPI_HANDLES(VISIT) VISIT(ompi_mpi_errors_abort)
+#else
+#define SPILLWAY_NEWER_OPEN_MPI_HANDLES(VISIT)
+#endif
 #define SPILLWAY_OPEN_MPI_HANDLES(VISIT) \
   VISIT(ompi_message_no_proc)            \
   VISIT(ompi_message_null)               \
@@ -34,7 +39,8 @@
   VISIT(ompi_mpi_op_prod)                \
   VISIT(ompi_mpi_op_sum)                 \
   VISIT(ompi_mpi_uint64_t)               \
-  VISIT(ompi_request_null)
+  VISIT(ompi_request_null)               \
+  SPILLWAY_NEWER_OPEN_MPI_HANDLES(VISIT)
 
 namespace spillway::library::open_mpi {
 #define SPILLWAY_DECLARE(handle) inline decltype(::handle)* found_##handle = nullptr;
@@ -50,6 +56,7 @@ SPILLWAY_OPEN_MPI_HANDLES(SPILLWAY_DECLARE)
 #define ompi_mpi_comm_world (*::spillway::library::open_mpi::found_ompi_mpi_comm_world)
 #define ompi_mpi_datatype_null (*::spillway::library::open_mpi::found_ompi_mpi_datatype_null)
 #define ompi_mpi_errhandler_null (*::spillway::library::open_mpi::found_ompi_mpi_errhandler_null)
+#define ompi_mpi_errors_abort (*::spillway::library::open_mpi::found_ompi_mpi_errors_abort)
 #define ompi_mpi_errors_are_fatal (*::spillway::library::open_mpi::found_ompi_mpi_errors_are_fatal)
 #define ompi_mpi_errors_return (*::spillway::library::open_mpi::found_ompi_mpi_errors_return)
 #define ompi_mpi_file_null (*::spillway::library::open_mpi::found_ompi_mpi_file_null)

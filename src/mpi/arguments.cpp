@@ -13,7 +13,7 @@ bool ends_the_job(MPI_Comm comm) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (PMPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) return false;
   bool is_fatal = handler == MPI_ERRORS_ARE_FATAL;
-#if MPI_VERSION >= 4
+#ifdef MPI_ERRORS_ABORT
   is_fatal = is_fatal || handler == MPI_ERRORS_ABORT;
 #endif
   PMPI_Errhandler_free(&handler);

@@ -44,6 +44,15 @@ std::shared_ptr<const Communicator> Communicator::with_collective_tag(int tag) c
   return made;
 }
 
+std::shared_ptr<const Communicator> Communicator::for_nonblocking() {
+  if (for_nonblocking_ == nullptr) for_nonblocking_ = with_collective_tag(kNonblocking);
+  return for_nonblocking_;
+}
+
+std::shared_ptr<const Communicator> Communicator::for_persistent() {
+  return with_collective_tag(kFirstPersistent + persistent_collectives_++);
+}
+
 void Communicator::stand_in(MPI_Errhandler error_handler) {
   PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &handle);  // copies no attributes
   PMPI_Comm_set_errhandler(handle, error_handler);

@@ -17,6 +17,9 @@ namespace spillway::mpi {
 // What of a communicator a message belongs to; the low bits of its context.
 enum class Traffic : uint64_t { point_to_point, collective, gathering, numbering };
 
+// The tags of collective operations' messages.
+enum CollectiveTag { kBlocking, kNonblocking, kFirstPersistent };
+
 struct Communicator {
   Communicator() = default;
   Communicator(const Communicator&) = delete;
@@ -31,9 +34,7 @@ struct Communicator {
   std::vector<uint32_t> local_group;  // local ranks of the node, by rank in the local group
   std::vector<uint32_t> peers;        // the same of those that messages go to: the remote group of an intercommunicator
   int promised_numbers = 0;           // of communicators that nonblocking calls make of this one
-  int persistent_collectives = 0;     // that have been prepared on this one
-  // Of its collective operations' messages. Persistent ones have one each: ranks may start them in different orders.
-  int collective_tag = 0;
+  int collective_tag = kBlocking;     // of its collective operations' messages
   bool has_stand_in = false;
 
   uint64_t context(Traffic traffic) const { return number << 2 | static_cast<uint64_t>(traffic); }
@@ -45,12 +46,22 @@ struct Communicator {
   bool proposes() const { return rank == 0 && group_proposes(); }
   bool group_proposes() const { return !is_inter || local_group[0] < peers[0]; }
 
-  // The same for one persistent collective operation.
-  std::shared_ptr<const Communicator> with_collective_tag(int tag) const;
+  // The same for its nonblocking collective operations. All ranks must call these and the blocking ones in the same
+  // order, but the MPI libraries do not mind another one between the two, and there are programs that need that.
+  std::shared_ptr<const Communicator> for_nonblocking();
+
+  // The same for a persistent one that is being prepared: ranks may start these in different orders.
+  std::shared_ptr<const Communicator> for_persistent();
 
   // The program has freed the communicator, but operations on it are open. From now on `handle` is a communicator of
   // our own, of this process alone, whose error handler is `error_handler`.
   void stand_in(MPI_Errhandler error_handler);
+
+ private:
+  std::shared_ptr<const Communicator> with_collective_tag(int tag) const;
+
+  std::shared_ptr<const Communicator> for_nonblocking_;
+  int persistent_collectives_ = 0;  // that have been prepared on this one
 };
 
 using CommunicatorRef = std::shared_ptr<Communicator>;

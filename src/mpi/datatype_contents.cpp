@@ -3,7 +3,7 @@
 namespace spillway::mpi {
 
 Envelope::Envelope(MPI_Datatype type) {
-#if MPI_VERSION >= 4
+#ifdef PMPI_Type_get_envelope_c
   PMPI_Type_get_envelope_c(type, &integers, &addresses, &large_counts, &datatypes, &combiner);
 #else
   PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner);

@@ -12,7 +12,7 @@ namespace spillway::mpi {
 struct Envelope {
   explicit Envelope(MPI_Datatype type);
 
-#if MPI_VERSION >= 4
+#ifdef PMPI_Type_get_envelope_c
   MPI_Count integers = 0, addresses = 0, large_counts = 0, datatypes = 0;
 #else
   int integers = 0, addresses = 0, large_counts = 0, datatypes = 0;

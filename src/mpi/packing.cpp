@@ -31,7 +31,7 @@ void check(int code, const char* call) {
   if (code != MPI_SUCCESS) base::fatal("%s of the MPI library failed with error code %d", call, code);
 }
 
-#if MPI_VERSION >= 4
+#ifdef PMPI_Pack_c
 int library_pack(void* address, int count, MPI_Datatype type, std::byte* out, uint64_t bytes) {
   MPI_Count position = 0;
   return PMPI_Pack_c(address, count, type, out, static_cast<MPI_Count>(bytes), &position, MPI_COMM_SELF);
