@@ -1,22 +1,20 @@
-# Finds every MPI library of the machine. Spillway's preloaded library is compiled once for each binary interface
-# (MPICH and its descendants; Open MPI), so all that are here are used, not one of them.
+# Finds the MPI libraries of the machine. Spillway's preloaded library is compiled for each: handles and constants differ
+# between the families (MPICH and its descendants; Open MPI), and the functions between the versions of a family.
 #
-# Sets spillway_mpi_flavours (a list of `mpich`, `openmpi`) and spillway_default_mpi (the first), and makes for each
-# flavour the targets mpi::<flavour>_headers (include path only, for the preloaded library) and mpi::<flavour>
-# (headers and library, for MPI programs).
+# A flavour is a preloaded library's name: `mpich` and `openmpi` for those found here, and for each compiler wrapper in
+# SPILLWAY_OTHER_MPICC the family and the version, such as `mpich-4.3.2`. Sets spillway_mpi_flavours (of the first kind),
+# spillway_other_flavours and spillway_default_mpi (the first), and makes for each flavour the targets
+# mpi::<flavour>_headers (include path only, for the preloaded library) and mpi::<flavour> (headers and library, for MPI
+# programs).
 set(spillway_mpi_flavours "")
+set(spillway_other_flavours "")
 set(SPILLWAY_REQUIRED_MPI "" CACHE STRING "MPI libraries (mpich;openmpi) without which there is no build")
+set(SPILLWAY_OTHER_MPICC "" CACHE STRING "Compiler wrappers (mpicc) of more versions to build for")
 
-function(spillway_find_mpi flavour library_names)
-  set(hints ${CMAKE_SOURCE_DIR}/build/env/bin)
-  if(DEFINED ENV{VIRTUAL_ENV} AND NOT "$ENV{VIRTUAL_ENV}" STREQUAL "")
-    list(APPEND hints $ENV{VIRTUAL_ENV}/bin)
-  endif()
-  find_program(SPILLWAY_MPICC_${flavour} NAMES mpicc.${flavour} mpicc HINTS ${hints})
-  if(NOT SPILLWAY_MPICC_${flavour})
-    return()
-  endif()
-  execute_process(COMMAND ${SPILLWAY_MPICC_${flavour}} -show
+# Sets spillway_mpi_h, spillway_mpi_library and spillway_mpi_includes to what the wrapper uses; empty when it is none.
+function(spillway_ask_mpicc mpicc library_names)
+  set(spillway_mpi_h "" PARENT_SCOPE)
+  execute_process(COMMAND ${mpicc} -show
     OUTPUT_VARIABLE shown ERROR_QUIET RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(failed)
     return()
@@ -31,33 +29,81 @@ function(spillway_find_mpi flavour library_names)
       list(APPEND directories "${CMAKE_MATCH_1}")
     endif()
   endforeach()
-  # Per directory: the library beside this mpicc, whatever its name, comes before one of the system.
-  find_library(SPILLWAY_MPI_LIBRARY_${flavour} NAMES ${library_names} NAMES_PER_DIR HINTS ${directories} NO_CACHE)
-  find_file(SPILLWAY_MPI_H_${flavour} mpi.h PATHS ${includes} NO_DEFAULT_PATH NO_CACHE)
-  if(NOT SPILLWAY_MPI_LIBRARY_${flavour} OR NOT SPILLWAY_MPI_H_${flavour})
-    return()
+  # Per directory: the library beside this mpicc, whatever its name, comes before one of the system. PyPI's MPICH has a
+  # libmpi.so that only its own wrapper can resolve.
+  find_library(library NAMES ${library_names} NAMES_PER_DIR HINTS ${directories} NO_CACHE)
+  find_file(header mpi.h PATHS ${includes} NO_DEFAULT_PATH NO_CACHE)
+  if(library AND header)
+    set(spillway_mpi_h ${header} PARENT_SCOPE)
+    set(spillway_mpi_library ${library} PARENT_SCOPE)
+    set(spillway_mpi_includes ${includes} PARENT_SCOPE)
   endif()
-  file(STRINGS ${SPILLWAY_MPI_H_${flavour}} marks REGEX "define (MPICH_VERSION|OMPI_MAJOR_VERSION)")
-  if((flavour STREQUAL mpich AND NOT marks MATCHES MPICH_VERSION) OR
-     (flavour STREQUAL openmpi AND NOT marks MATCHES OMPI_MAJOR_VERSION))
-    return()
+endfunction()
+
+# Sets `family` to mpich or openmpi, and `version`; both are empty for any other mpi.h.
+function(spillway_read_mpi_h header family version)
+  set(found "")
+  file(STRINGS ${header} lines REGEX "^#define (MPICH_VERSION|OMPI_(MAJOR|MINOR|RELEASE)_VERSION)[ \t]")
+  if("${lines}" MATCHES "MPICH_VERSION[ \t]+\"([^\"]+)\"")
+    set(found mpich)
+    set(number ${CMAKE_MATCH_1})
+  elseif("${lines}" MATCHES "MAJOR_VERSION[ \t]+([0-9]+).*MINOR_VERSION[ \t]+([0-9]+).*RELEASE_VERSION[ \t]+([0-9]+)")
+    set(found openmpi)
+    set(number ${CMAKE_MATCH_1}.${CMAKE_MATCH_2}.${CMAKE_MATCH_3})
   endif()
-  get_filename_component(library_directory ${SPILLWAY_MPI_LIBRARY_${flavour}} DIRECTORY)
+  set(${family} "${found}" PARENT_SCOPE)
+  set(${version} "${number}" PARENT_SCOPE)
+endfunction()
+
+# From what spillway_ask_mpicc has found.
+macro(spillway_add_mpi flavour)
   add_library(mpi::${flavour}_headers INTERFACE IMPORTED GLOBAL)
-  target_include_directories(mpi::${flavour}_headers SYSTEM INTERFACE ${includes})
+  target_include_directories(mpi::${flavour}_headers SYSTEM INTERFACE ${spillway_mpi_includes})
   add_library(mpi::${flavour} INTERFACE IMPORTED GLOBAL)
-  target_link_libraries(mpi::${flavour} INTERFACE mpi::${flavour}_headers ${SPILLWAY_MPI_LIBRARY_${flavour}})
+  target_link_libraries(mpi::${flavour} INTERFACE mpi::${flavour}_headers ${spillway_mpi_library})
+  get_filename_component(library_directory ${spillway_mpi_library} DIRECTORY)
   if(NOT library_directory MATCHES "^/usr/lib")
     target_link_options(mpi::${flavour} INTERFACE "LINKER:-rpath,${library_directory}")
   endif()
-  set(SPILLWAY_MPI_H_${flavour} ${SPILLWAY_MPI_H_${flavour}} PARENT_SCOPE)
-  list(APPEND spillway_mpi_flavours ${flavour})
-  set(spillway_mpi_flavours ${spillway_mpi_flavours} PARENT_SCOPE)
-  message(STATUS "MPI library for ${flavour}: ${SPILLWAY_MPI_LIBRARY_${flavour}}")
-endfunction()
+  set(SPILLWAY_MPI_H_${flavour} ${spillway_mpi_h})
+  message(STATUS "MPI library for ${flavour}: ${spillway_mpi_library}")
+endmacro()
 
-spillway_find_mpi(mpich "mpich;mpi")
-spillway_find_mpi(openmpi "mpi_openmpi;mpi")
+set(hints ${CMAKE_SOURCE_DIR}/build/env/bin)
+if(DEFINED ENV{VIRTUAL_ENV} AND NOT "$ENV{VIRTUAL_ENV}" STREQUAL "")
+  list(APPEND hints $ENV{VIRTUAL_ENV}/bin)
+endif()
+set(library_names_of_mpich mpich libmpi.so.12 mpi)
+set(library_names_of_openmpi mpi_openmpi mpi)
+foreach(flavour IN ITEMS mpich openmpi)
+  find_program(SPILLWAY_MPICC_${flavour} NAMES mpicc.${flavour} mpicc HINTS ${hints})
+  if(SPILLWAY_MPICC_${flavour})
+    spillway_ask_mpicc(${SPILLWAY_MPICC_${flavour}} "${library_names_of_${flavour}}")
+    if(spillway_mpi_h)
+      spillway_read_mpi_h(${spillway_mpi_h} family version)
+      if(family STREQUAL flavour)
+        spillway_add_mpi(${flavour})
+        list(APPEND spillway_mpi_flavours ${flavour})
+        set(version_of_${flavour} ${version})
+      endif()
+    endif()
+  endif()
+endforeach()
+foreach(mpicc IN LISTS SPILLWAY_OTHER_MPICC)
+  spillway_ask_mpicc(${mpicc} "mpich;libmpi.so.12;mpi")
+  if(spillway_mpi_h)
+    spillway_read_mpi_h(${spillway_mpi_h} family version)
+  endif()
+  if(NOT spillway_mpi_h OR NOT family)
+    message(FATAL_ERROR "${mpicc}, which SPILLWAY_OTHER_MPICC names, is no mpicc of MPICH or Open MPI")
+  endif()
+  set(flavour ${family}-${version})
+  if(NOT version STREQUAL version_of_${family} AND NOT flavour IN_LIST spillway_other_flavours)
+    spillway_add_mpi(${flavour})
+    list(APPEND spillway_other_flavours ${flavour})
+    set(SPILLWAY_MPICC_${flavour} ${mpicc} CACHE FILEPATH "From SPILLWAY_OTHER_MPICC" FORCE)
+  endif()
+endforeach()
 
 if(NOT spillway_mpi_flavours)
   message(FATAL_ERROR "No MPI library with headers found. Debian and Ubuntu: apt-get install libmpich-dev "

@@ -88,6 +88,4 @@ install_python_packages() {
     local -x LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   fi
   make_python_environment "$base" "$environment_folder" scripts/private_requirements.txt
-  # The wheel names the library by a linker script that only its own compiler wrapper can resolve.
-  ln -sf libmpi.so.12 "$environment_folder/lib/libmpi.so"
 }

@@ -18,16 +18,24 @@ SOURCE = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("SPILLWAY_BUILD", SOURCE / "build")).resolve()
 
 
-def built_flavours() -> List[str]:
-    """The MPI libraries (mpich, openmpi) for which this build has a preloaded library."""
+def preloaded_libraries() -> List[str]:
+    """What this build has a preloaded library for: MPI libraries (mpich, openmpi), some of them with a version."""
     prefix = "libspillway-"
-    return sorted(path.stem[len(prefix) :] for path in (BUILD / "lib" / "spillway").glob(prefix + "*.so"))
+    return sorted(path.name[len(prefix) : -len(".so")] for path in (BUILD / "lib" / "spillway").glob(prefix + "*.so"))
 
 
 def pytest_generate_tests(metafunc: "pytest.Metafunc") -> None:
-    """A test that takes `flavour` runs once for each MPI library. None at all is an error (pyproject.toml)."""
+    """A test that takes `flavour` runs for each MPI library of the system. None at all is an error (pyproject.toml).
+
+    One that takes `other_flavour` runs for each of the other versions that `./dev test` builds for.
+    """
     if "flavour" in metafunc.fixturenames:
-        metafunc.parametrize("flavour", built_flavours(), scope="session")
+        flavours = [name for name in preloaded_libraries() if "-" not in name]
+        metafunc.parametrize("flavour", flavours, scope="session")
+    if "other_flavour" in metafunc.fixturenames:
+        others = [name for name in preloaded_libraries() if "-" in name]
+        reason = "this build has no other versions of the MPI libraries (SPILLWAY_OTHER_MPICC, as ./dev test sets it)"
+        metafunc.parametrize("other_flavour", others or [pytest.param("", marks=pytest.mark.skip(reason))])
 
 
 def shared_memory_files() -> Set[str]:

@@ -7,7 +7,7 @@ from typing import List, Optional, TextIO, Tuple
 
 from . import help_text
 from .errors import EXIT_NOT_STARTED, LaunchError
-from .mpi_library import FLAVOURS
+from .mpi_library import FLAVOURS, family_of
 from .plan import RunOptions, make_plan, render_plan
 
 _SUMMARIES = ("text", "json", "none")
@@ -18,6 +18,12 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> None:  # type: ignore[override]
         raise LaunchError(message.removeprefix("argument "), f"see `{self.prog} --help`")
+
+
+def _mpi_name(word: str) -> str:
+    if family_of(word) not in FLAVOURS:
+        raise argparse.ArgumentTypeError(f"`{word}` is not {' or '.join(FLAVOURS)}, also not with a version")
+    return word
 
 
 def _whole_number(text: str) -> int:
@@ -93,7 +99,13 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     )
     add("--ranks-per-node", type=_whole_number, metavar="n", help="ranks on each machine; this version runs all on one")
     add("--hosts", metavar="h,...", help="machines to run on; this version accepts this machine's own names only")
-    add("--mpi", choices=FLAVOURS, help="MPI library of the program (default: the one that it is linked with)")
+    add(
+        "--mpi",
+        type=_mpi_name,
+        metavar="name",
+        help="MPI library of the program: mpich, openmpi, or one of these with a version that Spillway was built for "
+        "(default: the one that it is linked with)",
+    )
     add(
         "--summary",
         choices=_SUMMARIES,

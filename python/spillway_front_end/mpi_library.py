@@ -1,12 +1,13 @@
-"""Which MPI library a program will run with.
+"""Which MPI library a program will run with, and which preloaded library of ours is for it.
 
 The dynamic loader itself is asked (`ld.so --list`, which maps libraries but executes nothing of them), so that
 LD_LIBRARY_PATH, run paths and indirect dependencies count as they will in the run.
 """
 
+import glob
 import os
 import re
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, NamedTuple, Optional, Set
 
 from .elf_file import dynamic_names, read_elf
 from .errors import LaunchError
@@ -17,13 +18,17 @@ TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 
 _LOADED = re.compile(r"^\s*(\S+) => (\S.*?)(?: \(0x[0-9a-f]+\))?$", re.MULTILINE)
 _MISSING = re.compile(r"error while loading shared libraries: (\S+): cannot open")
-_MPI_NAME = re.compile(r"^lib(mpi|mpich|mpi_mt|mpi_cray|mpi_ibm|pmpi|open-rte)[.]so")
+_MPI_NAME = re.compile(r"^lib(mpi|mpich|mpi_abi|mpi_mt|mpi_cray|mpi_ibm|pmpi|open-rte)[.]so")
 # What only one family's library exports; Open MPI once used the file name libmpi.so.12 as well.
 _MARKS = {"openmpi": b"ompi_mpi_comm_world", "mpich": b"MPIR_Dup_fn"}
 
 
+# Linkers store MPI_Send as the end of PMPI_Send.
+_FUNCTION = re.compile(rb"P?(MPI_(?:T_[a-z]|[A-Z][a-z])\w*)")
+
+
 class MpiLibrary(NamedTuple):
-    flavour: str
+    flavour: str  # its family
     path: str  # empty when the user said which
 
 
@@ -52,6 +57,11 @@ def find_program(name: str) -> str:
     raise LaunchError(f"`{existing[0]}` is not executable", f"chmod +x {existing[0]}")
 
 
+def family_of(name: str) -> str:
+    """Of a preloaded library: it is called `mpich` or `openmpi`, or the same with a version, as in `mpich-4.3.2`."""
+    return name.split("-")[0]
+
+
 def mpi_library_of(program: str, named: Optional[str]) -> MpiLibrary:
     """What the program is linked with, or `named` by the user where that cannot be seen."""
     try:
@@ -59,8 +69,8 @@ def mpi_library_of(program: str, named: Optional[str]) -> MpiLibrary:
     except UnseenLibrary:
         if named is None:
             raise
-        return MpiLibrary(named, "")
-    if named not in (None, library.flavour):
+        return MpiLibrary(family_of(named), "")
+    if named is not None and family_of(named) != library.flavour:
         raise LaunchError(
             f"--mpi {named}: `{program}` is linked with {TITLES[library.flavour]} ({library.path})",
             "leave --mpi away; it is for programs whose library cannot be seen, as scripts",
@@ -136,3 +146,38 @@ def flavour_of_library(path: str) -> Optional[str]:
     except OSError:
         return None
     return next((flavour for flavour, mark in _MARKS.items() if mark + b"\0" in names), None)
+
+
+def preloaded_library(directory: str, library: MpiLibrary, named: Optional[str]) -> str:
+    """Path of the library of ours in `directory` that suits the program's: `named`, or the closest in its functions.
+
+    Versions of a family differ in these, and what ours does not have would be called past Spillway. A rank whose
+    library has more than ours gives up.
+    """
+    start = os.path.join(directory, "libspillway-")
+    # The one without a version comes first.
+    candidates = sorted(glob.glob(f"{glob.escape(start)}{library.flavour}*.so"), key=lambda path: path[: -len(".so")])
+    if named is not None and named != library.flavour:
+        path = f"{start}{named}.so"
+        if path not in candidates:
+            names = ", ".join(candidate[len(start) : -len(".so")] for candidate in candidates)
+            raise LaunchError(
+                f"--mpi {named}: this installation of Spillway has no {path}",
+                f"name one of those that it has ({names}), or build it for this version with SPILLWAY_OTHER_MPICC",
+            )
+        return path
+    if not candidates:
+        raise LaunchError(
+            f"this installation of Spillway has no {start}{library.flavour}.so",
+            f"build Spillway on a machine with {TITLES[library.flavour]}'s mpi.h installed",
+        )
+    if not library.path or len(candidates) == 1:
+        return candidates[0]
+    functions = mpi_functions_in(library.path)
+    return min(candidates, key=lambda candidate: len(mpi_functions_in(candidate) ^ functions))
+
+
+def mpi_functions_in(path: str) -> Set[str]:
+    """Names of the MPI functions that an ELF file has or uses."""
+    matches = map(_FUNCTION.fullmatch, dynamic_names(path).split(b"\0"))
+    return {match[1].decode() for match in matches if match}

@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional
 from .errors import LaunchError
 from .machine import Figure, available_memory, total_memory, usable_cores
 from .mpi_launcher import Launcher, find_launcher, launcher_command, library_settings
-from .mpi_library import TITLES, MpiLibrary, find_program, mpi_library_of
+from .mpi_library import TITLES, MpiLibrary, find_program, mpi_library_of, preloaded_library
 from .sizes import format_size, parse_size
 from .spill_directory import SpillDirectory, choose_spill_directory
 
@@ -85,16 +85,11 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     spill = choose_spill_directory(options.spill_dir, budget.value, options.memory is not None)
     if spill.warning:
         warnings.append(spill.warning)
-    own = [
-        os.path.join(library_directory, name)
-        for name in (f"libspillway-{library.flavour}.so", "spillway-node", "spillway-rank")
-    ]
+    preload = preloaded_library(library_directory, library, options.mpi)
+    own = [os.path.join(library_directory, name) for name in ("spillway-node", "spillway-rank")]
     for path in own:
         if not os.path.exists(path):
-            raise LaunchError(
-                f"this installation of Spillway has no {path}",
-                f"build Spillway on a machine with {TITLES[library.flavour]}'s mpi.h installed",
-            )
+            raise LaunchError(f"this installation of Spillway has no {path}", "build or install it again")
     return Plan(
         options.program,
         library,
@@ -104,9 +99,8 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
         cores,
         budget,
         spill,
-        own[0],
-        own[1],
-        own[2],
+        preload,
+        *own,
         options.detect_deadlock,
         warnings,
     )

@@ -17,8 +17,9 @@ namespace spillway::launch {
 namespace {
 
 constexpr std::string_view kFolder = "/dev/shm/";
-constexpr std::string_view kPrefixes[] = {"ucx_shm_posix_", "vader_segment.", "sm_segment.", "osc_rdma.",
-                                          "mpich_shar_tmp", "open_mpi.",      "psm2_shm",    "psm3_shm"};
+constexpr std::string_view kPrefixes[] = {"ucx_shm_posix_", "vader_segment.", "sm_segment.",
+                                          "osc_rdma.",      "mpich_shar_tmp", "mpich_shm_",
+                                          "open_mpi.",      "psm2_shm",       "psm3_shm"};
 // A process in the midst of a system call stops only at its end; most take less than a millisecond.
 constexpr int kLongestWaitForStopMs = 200;
 constexpr time_t kClockSlack = 1;  // times of files lag behind the clock

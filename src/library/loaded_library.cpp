@@ -14,7 +14,8 @@ namespace {
 void* the_library = nullptr;  // set before library_found
 }
 
-void find_functions(void* library);  // generated
+void find_functions(void* library);                       // generated
+const char* function_without_entry_point(void* library);  // generated; nullptr: the library has none such
 
 namespace {
 
@@ -61,6 +62,25 @@ void find_handles(void* library) {
 void find_handles(void*) {}  // they are numbers
 #endif
 
+#ifdef OPEN_MPI
+constexpr const char* kFamily = "Open MPI";
+constexpr const char* kMarkOfOther = "MPIR_Dup_fn";
+constexpr const char *kOther = "MPICH", *kOtherOption = "mpich";
+#else
+constexpr const char* kFamily = "MPICH";
+constexpr const char* kMarkOfOther = "ompi_mpi_comm_world";
+constexpr const char *kOther = "Open MPI", *kOtherOption = "openmpi";
+#endif
+
+// Scripts load the library when they run: only here can be seen which one that is.
+void check_family(void* library) {
+  if (dlsym(library, kMarkOfOther) != nullptr)
+    base::fatal(
+        "the program has loaded %s, but this job was started for %s\n"
+        "  Remedy: --mpi %s, or have the program load the other library",
+        kOther, kFamily, kOtherOption);
+}
+
 }  // namespace
 
 void find_mpi_library() {
@@ -69,10 +89,21 @@ void find_mpi_library() {
   if (library == nullptr)
     base::fatal(
         "cannot find the MPI library that this MPI call belongs to: link the program with it, or preload it too");
+  check_family(library);
   the_library = library;
   find_functions(library);
   find_handles(library);
   library_found.store(true, std::memory_order_release);
+}
+
+void check_version() {
+  const char* name = function_without_entry_point(the_library);
+  if (name == nullptr) return;
+  base::fatal(
+      "runs with %s of a version that has %s, which this build of Spillway would not see\n"
+      "  Remedy: build for that version, too: SPILLWAY_OTHER_MPICC=<its mpicc> ./dev build; for a script, name it with "
+      "--mpi",
+      kFamily, name);
 }
 
 void* mpi_library() { return is_found() ? the_library : nullptr; }

@@ -12,6 +12,10 @@ inline bool is_found() { return library_found.load(std::memory_order_acquire); }
 // Ends the process with a message when there is none. Thread-safe.
 void find_mpi_library();
 
+// Ends the process with a message when the library has functions that Spillway has no entry points for, as it was built
+// for an mpi.h without them: their calls would go past it. REQUIRES: the library was found.
+void check_version();
+
 // Its handle, as of dlopen; nullptr before it was found.
 void* mpi_library();
 

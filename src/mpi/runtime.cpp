@@ -259,6 +259,7 @@ void start_runtime(memory::Arena& arena) {
   PMPI_Query_thread(&thread_level);
   CallLock::start(thread_level);
   base::set_fatal_sink(fatal_hook);
+  library::check_version();
   the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, drop_spare_hook,
                                               trim_store_hook, spill_store_hook, CallLock::before_sleep,
                                               CallLock::after_sleep, progress_library_hook, uncount_untouched_hook});

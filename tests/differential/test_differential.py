@@ -8,7 +8,7 @@ import re
 import pytest
 from soak import SAME, Comparison, job_of, seeds_of
 
-SEEDS = range(1, 13)
+SEEDS = range(1, 19)
 STEPS = 20
 LIMIT_S = 60
 

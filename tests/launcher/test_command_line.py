@@ -38,7 +38,7 @@ def test_all_options():
         (["run", "-n", "4"], "no program"),
         (["run", "-n", "many", "app"], "^`many` is not a whole number"),
         (["run", "-n"], "^-n/--ranks: expected one argument"),
-        (["run", "--mpi", "lam", "app"], "^--mpi: invalid choice"),
+        (["run", "--mpi", "lam", "app"], "^--mpi: `lam` is not mpich or openmpi"),
         (["run", "--summary", "none", "--summary-file", "f", "app"], "--summary none leaves nothing to write"),
         (["run", "--slo", "2", "app"], "unknown option --slo"),
         (["walk"], "invalid choice"),

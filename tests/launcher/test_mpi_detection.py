@@ -8,7 +8,14 @@ import pytest
 from spillway_front_end.elf_file import read_elf
 from spillway_front_end.errors import LaunchError
 from spillway_front_end.mpi_launcher import find_launcher, launcher_command
-from spillway_front_end.mpi_library import MpiLibrary, detect_mpi_library, find_program, mpi_library_of
+from spillway_front_end.mpi_library import (
+    MpiLibrary,
+    detect_mpi_library,
+    find_program,
+    mpi_functions_in,
+    mpi_library_of,
+    preloaded_library,
+)
 
 
 def executable(path, content):
@@ -44,6 +51,56 @@ def test_tells_libraries_of_the_same_file_name_apart(compile_program, tmp_path, 
         source=f'extern "C" int {mark}; int main() {{ return {mark}; }}\n',
     )
     assert detect_mpi_library(str(program)) == MpiLibrary(expected, str(library))
+
+
+@pytest.fixture
+def installation(compile_program, tmp_path):
+    """For versions 2 and 3 of a family: the second one has a function more than the first, and a later one two."""
+
+    def library(name, *functions):
+        source = "".join(f'extern "C" int {function}() {{ return 0; }}\n' for function in functions)
+        return str(compile_program(tmp_path / name, "-shared", "-fPIC", source=source))
+
+    older = library("libspillway-mpich.so", "MPI_Init", "MPI_Send")
+    newer = library("libspillway-mpich-3.so", "MPI_Init", "MPI_Send", "MPI_Send_c")
+    mpi = {
+        2: library("libmpich.so.2", "MPI_Init", "MPI_Send", "MPI_Local", "other"),
+        3: library("libmpich.so.3", "MPI_Init", "MPI_Send", "MPI_Send_c", "MPI_Local", "other"),
+        4: library("libmpich.so.4", "MPI_Init", "MPI_Send", "MPI_Send_c", "MPI_Bcast_c", "MPI_Local", "other"),
+    }
+    return tmp_path, older, newer, {version: MpiLibrary("mpich", path) for version, path in mpi.items()}
+
+
+def test_preloaded_library_has_the_functions_of_the_programs_version(installation):
+    folder, older, newer, mpi = installation
+    assert [preloaded_library(str(folder), mpi[version], None) for version in mpi] == [older, newer, newer]
+    assert preloaded_library(str(folder), mpi[2], "mpich") == older
+
+
+def test_preloaded_library_may_be_named(installation):
+    folder, older, newer, mpi = installation
+    unseen = MpiLibrary("mpich", "")
+    assert preloaded_library(str(folder), mpi[2], "mpich-3") == newer
+    assert preloaded_library(str(folder), unseen, "mpich-3") == newer
+    assert preloaded_library(str(folder), unseen, "mpich") == older
+
+
+def test_missing_preloaded_library_is_named(installation):
+    folder, _, _, mpi = installation
+    with pytest.raises(LaunchError, match="--mpi mpich-7: .* no .*libspillway-mpich-7.so") as refusal:
+        preloaded_library(str(folder), mpi[2], "mpich-7")
+    assert "(mpich, mpich-3)" in refusal.value.remedy
+    with pytest.raises(LaunchError, match="no .*libspillway-openmpi.so") as refusal:
+        preloaded_library(str(folder), MpiLibrary("openmpi", ""), "openmpi")
+    assert "Open MPI's mpi.h" in refusal.value.remedy
+
+
+def test_preloaded_library_for_another_version_than_the_systems(build_dir, other_flavour):
+    libraries = build_dir / "lib" / "spillway"
+    for flavour in (other_flavour, other_flavour.split("-")[0]):
+        mpi = detect_mpi_library(str(libraries / "tests" / f"sizes-{flavour}"))
+        chosen = preloaded_library(str(libraries), mpi, None)
+        assert mpi_functions_in(chosen) == mpi_functions_in(str(libraries / f"libspillway-{flavour}.so"))
 
 
 def test_mpi_library_of_another_family_is_named(compile_program, tmp_path):

@@ -58,6 +58,11 @@ def test_checks_itself(run, job, flavour, name, ranks, slots):
     assert finished.stdout  # says how many checks it made
 
 
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "thread_levels"])
+def test_checks_itself_with_other_versions_of_the_libraries(run, job, other_flavour, name):
+    run(*job(name, other_flavour, 4, 2), timeout_s=LIMIT_S)
+
+
 @pytest.mark.parametrize("level", ["single", "funneled", "serialized", "multiple"])
 def test_thread_level(run, job, flavour, level):
     run(*job("thread_levels", flavour, 3, 1), level, timeout_s=LIMIT_S)

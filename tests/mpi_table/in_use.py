@@ -22,6 +22,11 @@ def headers_in_use() -> Dict[str, str]:
     return headers
 
 
+def program_of(flavour: str) -> str:
+    """One that is linked with the MPI library."""
+    return os.path.join(BUILD, "lib", "spillway", "tests", f"sizes-{flavour}")
+
+
 def library_of(flavour: str) -> str:
     return os.path.join(BUILD, "lib", "spillway", f"libspillway-{flavour}.so")
 

@@ -8,7 +8,8 @@ from typing import Dict, Set
 import function_table
 import mpi_header
 import pytest
-from in_use import COMPILER, headers_in_use, version
+from in_use import COMPILER, headers_in_use, program_of, version
+from spillway_front_end.mpi_library import detect_mpi_library, mpi_functions_in
 
 HEADERS = headers_in_use()
 TABLE = function_table.read_table()
@@ -107,6 +108,14 @@ def test_lists_nothing_that_this_version_of_mpi_should_have_but_has_not(
         and function.name not in macros
     ]
     assert sorted(set(missing) - LACKING[flavour]) == []
+
+
+@pytest.mark.parametrize("mpi_library", sorted(HEADERS))
+def test_lists_every_function_that_the_library_has(mpi_library: str) -> None:
+    """Also those that mpi.h does not declare: programs find them with dlsym."""
+    functions = mpi_functions_in(detect_mpi_library(program_of(mpi_library)).path)
+    assert len(functions) > 400
+    assert sorted(functions - set(TABLE)) == []
 
 
 @pytest.mark.parametrize("name", [name for name, function in TABLE.items() if function.is_large_count])

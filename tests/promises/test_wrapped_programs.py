@@ -1,6 +1,7 @@
 """Programs that a shell starts, or that load MPI late: the preloaded library stays out of processes without MPI."""
 
 import re
+import shutil
 
 import pytest
 
@@ -45,3 +46,29 @@ def test_program_without_spillway_run_is_left_alone(run, build_dir, phases, plai
     library = build_dir / "lib" / "spillway" / f"libspillway-{flavour}.so"
     command = [*plain_mpi(flavour, 2), "env", f"LD_PRELOAD={library}", phases(flavour), "sweep", 4, 1]
     assert "round 1" in run(*command).stdout
+
+
+def test_mpi_library_of_the_other_family_is_refused_when_it_is_loaded(run, spillway, spill_dir, phases, flavour):
+    other = {"mpich": "openmpi", "openmpi": "mpich"}[flavour]
+    options = ["-n", 2, "--memory", "64M", "--spill-dir", spill_dir, "--mpi", other, "--summary", "none"]
+    finished = run(spillway, "run", *options, "--", "/bin/sh", "-c", f"{phases(flavour)} sweep 8 2; exit $?", status=1)
+    assert re.search("the program has loaded (MPICH|Open MPI), but this job was started", finished.stderr)
+    assert f"\n  Remedy: --mpi {flavour}" in finished.stderr
+
+
+def test_version_with_functions_that_spillway_was_not_built_for_is_refused(
+    run, build_dir, spill_dir, tmp_path, other_flavour
+):
+    """An installation that was built for the system's version alone."""
+    built, installed = build_dir / "lib" / "spillway", tmp_path / "lib" / "spillway"
+    installed.mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    shutil.copy(build_dir / "bin" / "spillway", tmp_path / "bin" / "spillway")
+    for path in built.iterdir():
+        if not path.match("libspillway-*-*.so"):
+            (installed / path.name).symlink_to(path)
+    options = ["-n", 2, "--memory", "64M", "--spill-dir", spill_dir, "--summary", "none"]
+    program = built / "tests" / f"sizes-{other_flavour}"
+    finished = run(tmp_path / "bin" / "spillway", "run", *options, "--", program, status=1)
+    assert re.search(r"rank \d on host .* that has MPI_\w+, which this build of Spillway would not", finished.stderr)
+    assert "SPILLWAY_OTHER_MPICC" in finished.stderr

@@ -3,15 +3,17 @@
 Spillway exports MPI_X and, for Fortran bindings and profiling tools, PMPI_X under names that are the library's too. So
 it reaches the library's functions by their addresses, which loaded_library.cpp looks up: a structure of function
 pointers, and for each a macro PMPI_X that stands for the call. The declarations are included before all else in every
-source.
+source. And it says which functions Spillway would have entry points for if this mpi.h declared them: a library that has
+one of them is called past Spillway.
 """
 
 import argparse
 import os
 import sys
-from typing import List
+from typing import Dict, List
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from function_table import Function, read_table  # noqa: E402
 from mpi_header import profiling_names  # noqa: E402
 
 _DECLARATIONS = """\
@@ -71,6 +73,16 @@ void find_functions(void* library) {
 %(lookups)s
 }
 
+const char* function_without_entry_point(void* library) {
+  constexpr const char* kNames[] = {
+%(undeclared)s
+      nullptr,
+  };
+  const char* const* name = kNames;
+  while (*name != nullptr && dlsym(library, *name) == nullptr) ++name;
+  return *name;
+}
+
 }  // namespace spillway::library
 """
 
@@ -78,15 +90,21 @@ void find_functions(void* library) {
 def declarations(names: List[str]) -> str:
     return _DECLARATIONS % {
         "members": "\n".join(f"  decltype(&::{name}) {name[1:]};" for name in names),
-        "macros": "\n".join(f"#define {name} (*::spillway::library::found().{name[1:]})" for name in names),
+        # MPICH has macros of its own for conversions of handles.
+        "macros": "\n".join(
+            f"#undef {name}\n#define {name} (*::spillway::library::found().{name[1:]})" for name in names
+        ),
     }
 
 
-def definitions(names: List[str]) -> str:
+def definitions(names: List[str], table: Dict[str, Function]) -> str:
+    declared = {name[1:] for name in names}
+    undeclared = [name for name, function in table.items() if function.kind != "local" and name not in declared]
     return _DEFINITIONS % {
+        "undeclared": "\n".join(f'      "{name}",' for name in undeclared),
         "lookups": "\n".join(
             f'  find(library, "{name}", functions.{name[1:]}, [] {{ report_missing("{name}"); }});' for name in names
-        )
+        ),
     }
 
 
@@ -101,7 +119,7 @@ def main() -> int:
     with open(arguments.declarations, "w", encoding="utf-8") as file:
         file.write(declarations(names))
     with open(arguments.definitions, "w", encoding="utf-8") as file:
-        file.write(definitions(names))
+        file.write(definitions(names, read_table()))
     return 0
 
 

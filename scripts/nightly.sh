@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# What takes hours: random programs by the thousand, mpi4py's whole test suite, real programs. Give a seed to begin at
+# (default: one by the date, so that every night has other programs). The logs are in build/nightly; status 1 when
+# something failed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+seeds_per_night=2000
+first=${1:-$(($(date +%s) / 86400 * seeds_per_night))}
+logs=build/nightly
+mkdir -p "$logs"
+./dev build
+
+status=0
+run() {
+  local name=$1
+  shift
+  echo "==> $name: $*"
+  "$@" >"$logs/$name.log" 2>&1 || { status=1 && echo "    FAILED, see $logs/$name.log"; }
+}
+run random_programs tests/differential/soak.py --build build --seeds "$first-$((first + seeds_per_night - 1))"
+run mpi4py tests/mpi4py/run_suite.py --build build
+run real_programs tests/real_programs/run.py
+exit $status
