@@ -19,12 +19,13 @@ provide_other_libraries() {
 
 other_library_folder() { echo "$other_libraries_folder/${1/==/-}"; }
 
+# Each has a Python environment of its own: where pip puts what it installs into another folder depends on the Python.
 install_other_libraries() {
-  local requirement
+  local requirement folder
   rm -rf "$other_libraries_folder"
-  make_venv "$python" "$other_libraries_folder/pip"
   while read -r requirement; do
-    "$other_libraries_folder/pip/bin/python3" -m pip install --disable-pip-version-check --no-cache-dir --no-deps \
-      --prefix "$(other_library_folder "$requirement")" "$requirement"
+    folder=$(other_library_folder "$requirement")
+    make_venv "$python" "$folder"
+    "$folder/bin/python3" -m pip install --disable-pip-version-check --no-cache-dir --no-deps "$requirement"
   done < <(grep -v '^#' scripts/other_mpi_requirements.txt)
 }
