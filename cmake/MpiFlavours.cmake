@@ -115,3 +115,12 @@ foreach(flavour IN LISTS SPILLWAY_REQUIRED_MPI)
   endif()
 endforeach()
 list(GET spillway_mpi_flavours 0 spillway_default_mpi)
+
+# What an earlier configuration has built for other libraries is out of date, and would still be found.
+file(GLOB old RELATIVE ${SPILLWAY_LIB_DIR} ${SPILLWAY_LIB_DIR}/libspillway-*.so)
+foreach(name IN LISTS old)
+  string(REGEX REPLACE "^libspillway-(.*)\\.so$" "\\1" flavour ${name})
+  if(NOT flavour IN_LIST spillway_mpi_flavours AND NOT flavour IN_LIST spillway_other_flavours)
+    file(REMOVE ${SPILLWAY_LIB_DIR}/${name} ${CMAKE_BINARY_DIR}/mpi_headers/${flavour})
+  endif()
+endforeach()

@@ -3,18 +3,23 @@
 source scripts/python_environment.sh
 
 other_libraries_folder=$PWD/build/other_mpi
+other_requirements=scripts/other_mpi_requirements.txt
 
-# Adds what builds for them to `cmake_settings`. Makes what is missing, or was made for other requirements.
+# Makes what is missing, or was made for other requirements.
 provide_other_libraries() {
-  local requirements=scripts/other_mpi_requirements.txt ready=$other_libraries_folder/ready wrappers="" requirement
-  if ! cmp -s "$requirements" "$ready"; then
-    step "Installing from PyPI: $(grep -v '^#' "$requirements" | xargs)" install_other_libraries
-    cp "$requirements" "$ready"
+  cmp -s "$other_requirements" "$other_libraries_folder/ready" ||
+    step "Installing from PyPI: $(grep -v '^#' "$other_requirements" | xargs)" install_other_libraries
+}
+
+# What the user names and, once they are there, those of the tests: a list for CMake.
+other_wrappers() {
+  local wrappers=${SPILLWAY_OTHER_MPICC:-} requirement
+  if cmp -s "$other_requirements" "$other_libraries_folder/ready"; then
+    while read -r requirement; do
+      wrappers+="${wrappers:+;}$(other_library_folder "$requirement")/bin/mpicc"
+    done < <(grep -v '^#' "$other_requirements")
   fi
-  while read -r requirement; do
-    wrappers+="${wrappers:+;}$(other_library_folder "$requirement")/bin/mpicc"
-  done < <(grep -v '^#' "$requirements")
-  cmake_settings+=("-DSPILLWAY_OTHER_MPICC=$wrappers")
+  echo "$wrappers"
 }
 
 other_library_folder() { echo "$other_libraries_folder/${1/==/-}"; }
@@ -27,5 +32,6 @@ install_other_libraries() {
     folder=$(other_library_folder "$requirement")
     make_venv "$python" "$folder"
     "$folder/bin/python3" -m pip install --disable-pip-version-check --no-cache-dir --no-deps "$requirement"
-  done < <(grep -v '^#' scripts/other_mpi_requirements.txt)
+  done < <(grep -v '^#' "$other_requirements")
+  cp "$other_requirements" "$other_libraries_folder/ready"
 }

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -15,6 +16,7 @@ from runner import DISAPPEARANCE_S, Runner
 Found = TypeVar("Found")
 
 SOURCE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(SOURCE / "python"))
 BUILD = Path(os.environ.get("SPILLWAY_BUILD", SOURCE / "build")).resolve()
 
 

@@ -7,7 +7,7 @@ LD_LIBRARY_PATH, run paths and indirect dependencies count as they will in the r
 import glob
 import os
 import re
-from typing import Dict, NamedTuple, Optional, Set
+from typing import Dict, NamedTuple, Optional, Set, Tuple
 
 from .elf_file import dynamic_names, read_elf
 from .errors import LaunchError
@@ -174,7 +174,12 @@ def preloaded_library(directory: str, library: MpiLibrary, named: Optional[str])
     if not library.path or len(candidates) == 1:
         return candidates[0]
     functions = mpi_functions_in(library.path)
-    return min(candidates, key=lambda candidate: len(mpi_functions_in(candidate) ^ functions))
+
+    def distance(candidate: str) -> Tuple[int, int]:
+        ours = mpi_functions_in(candidate)
+        return len(functions - ours), len(ours - functions)
+
+    return min(candidates, key=distance)
 
 
 def mpi_functions_in(path: str) -> Set[str]:

@@ -64,21 +64,20 @@ void find_handles(void*) {}  // they are numbers
 
 #ifdef OPEN_MPI
 constexpr const char* kFamily = "Open MPI";
-constexpr const char* kMarkOfOther = "MPIR_Dup_fn";
-constexpr const char *kOther = "MPICH", *kOtherOption = "mpich";
+constexpr const char* kMark = "ompi_mpi_comm_world";
 #else
 constexpr const char* kFamily = "MPICH";
-constexpr const char* kMarkOfOther = "ompi_mpi_comm_world";
-constexpr const char *kOther = "Open MPI", *kOtherOption = "openmpi";
+constexpr const char* kMark = "MPIR_Dup_fn";  // not in its library with MPI's standard ABI
 #endif
 
 // Scripts load the library when they run: only here can be seen which one that is.
-void check_family(void* library) {
-  if (dlsym(library, kMarkOfOther) != nullptr)
+void check_family(void* library, const char* file) {
+  if (dlsym(library, kMark) == nullptr)
     base::fatal(
         "the program has loaded %s, but this job was started for %s\n"
-        "  Remedy: --mpi %s, or have the program load the other library",
-        kOther, kFamily, kOtherOption);
+        "  Remedy: name the library's family (--mpi mpich or --mpi openmpi), or have the program load the other "
+        "library",
+        file, kFamily);
 }
 
 }  // namespace
@@ -89,7 +88,9 @@ void find_mpi_library() {
   if (library == nullptr)
     base::fatal(
         "cannot find the MPI library that this MPI call belongs to: link the program with it, or preload it too");
-  check_family(library);
+  Dl_info where{};
+  dladdr(dlsym(library, kSymbol), &where);
+  check_family(library, where.dli_fname != nullptr ? where.dli_fname : "an MPI library");
   the_library = library;
   find_functions(library);
   find_handles(library);
@@ -111,7 +112,8 @@ void* mpi_library() { return is_found() ? the_library : nullptr; }
 void report_missing(const char* function) {
   base::fatal(
       "the MPI library has no %s, which the one that Spillway was built for has\n"
-      "  Remedy: build Spillway with this MPI library's mpicc (-DSPILLWAY_MPICC_mpich=... or _openmpi=...)",
+      "  Remedy: build for this version, too: SPILLWAY_OTHER_MPICC=<its mpicc> ./dev build; for a script, name it with "
+      "--mpi",
       function);
 }
 

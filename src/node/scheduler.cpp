@@ -162,7 +162,8 @@ void Scheduler::start_running() {
 void Scheduler::account_running_time() {
   const uint64_t elapsed = base::now_ns() - running_since_ns_;
   const uint64_t cpu = base::thread_cpu_ns() - running_cpu_ns_;
-  const uint64_t faults = static_cast<uint64_t>(major_faults() - running_faults_);
+  // Another thread may have begun.
+  const auto faults = static_cast<uint64_t>(std::max(0L, major_faults() - running_faults_));
   const uint64_t load = std::min(faults * kLongestFaultNs, elapsed > cpu ? elapsed - cpu : 0);
   add(self_.record().statistics.load_ns, load);
   add(self_.record().statistics.compute_ns, elapsed - load);

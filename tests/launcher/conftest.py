@@ -1,15 +1,12 @@
-"""Puts the front end's package where tests can import it, and builds small programs for it to look at."""
+"""Small programs for the front end to look at, and machines for it to run on."""
 
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Callable
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "python"))
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
-"""Lets the tests import the table and the generator from where the build runs them, and the front end's ELF reader."""
+"""Lets the tests import the table and the generator from where the build runs them."""
 
 import sys
 from pathlib import Path
 
-for folder in ("src/library/functions", "python"):
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / folder))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src" / "library" / "functions"))

@@ -4,6 +4,7 @@ import re
 import shutil
 
 import pytest
+from spillway_front_end.mpi_library import family_of, mpi_functions_in
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
@@ -48,12 +49,16 @@ def test_program_without_spillway_run_is_left_alone(run, build_dir, phases, plai
     assert "round 1" in run(*command).stdout
 
 
-def test_mpi_library_of_the_other_family_is_refused_when_it_is_loaded(run, spillway, spill_dir, phases, flavour):
+def test_mpi_library_of_the_other_family_is_refused_when_it_is_loaded(
+    run, build_dir, spillway, spill_dir, phases, flavour
+):
     other = {"mpich": "openmpi", "openmpi": "mpich"}[flavour]
+    if not (build_dir / "lib" / "spillway" / f"libspillway-{other}.so").exists():
+        pytest.skip(f"this build has {flavour} alone")
     options = ["-n", 2, "--memory", "64M", "--spill-dir", spill_dir, "--mpi", other, "--summary", "none"]
     finished = run(spillway, "run", *options, "--", "/bin/sh", "-c", f"{phases(flavour)} sweep 8 2; exit $?", status=1)
-    assert re.search("the program has loaded (MPICH|Open MPI), but this job was started", finished.stderr)
-    assert f"\n  Remedy: --mpi {flavour}" in finished.stderr
+    assert re.search(r"the program has loaded \S+/libmpi\S+, but this job was started for", finished.stderr)
+    assert f"--mpi {flavour}" in finished.stderr
 
 
 def test_version_with_functions_that_spillway_was_not_built_for_is_refused(
@@ -61,6 +66,10 @@ def test_version_with_functions_that_spillway_was_not_built_for_is_refused(
 ):
     """An installation that was built for the system's version alone."""
     built, installed = build_dir / "lib" / "spillway", tmp_path / "lib" / "spillway"
+    of_system = built / f"libspillway-{family_of(other_flavour)}.so"
+    of_program = built / f"libspillway-{other_flavour}.so"
+    if not of_system.exists() or mpi_functions_in(str(of_program)) <= mpi_functions_in(str(of_system)):
+        pytest.skip(f"the system has no older version than {other_flavour}")
     installed.mkdir(parents=True)
     (tmp_path / "bin").mkdir()
     shutil.copy(build_dir / "bin" / "spillway", tmp_path / "bin" / "spillway")

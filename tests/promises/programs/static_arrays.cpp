@@ -24,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <thread>
 
 namespace {
@@ -147,19 +148,20 @@ void read_files() {
 
 // One major fault, which is no reason to take the whole time around it for loading.
 void touch_page_on_disk() {
-  FILE* file = tmpfile();
+  std::string name = std::string(getenv("SPILLWAY_SPILL_DIR")) + "/pageXXXXXX";  // on a disk, unlike /tmp perhaps
+  const int file = mkstemp(name.data());
   const uint64_t word = 1;
-  if (file == nullptr || pwrite(fileno(file), &word, sizeof word, 0) != sizeof word || fsync(fileno(file)) != 0 ||
-      posix_fadvise(fileno(file), 0, 0, POSIX_FADV_DONTNEED) != 0)
+  if (file < 0 || unlink(name.c_str()) != 0 || pwrite(file, &word, sizeof word, 0) != sizeof word || fsync(file) != 0 ||
+      posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) != 0)
     MPI_Abort(MPI_COMM_WORLD, 3);
-  void* page = mmap(nullptr, sizeof word, PROT_READ, MAP_PRIVATE, fileno(file), 0);
+  void* page = mmap(nullptr, sizeof word, PROT_READ, MAP_PRIVATE, file, 0);
   rusage before{}, after{};
   getrusage(RUSAGE_THREAD, &before);
   const bool is_read = *static_cast<volatile uint64_t*>(page) == word;
   getrusage(RUSAGE_THREAD, &after);
   if (!is_read || after.ru_majflt == before.ru_majflt) MPI_Abort(MPI_COMM_WORLD, 4);
   munmap(page, sizeof word);
-  fclose(file);
+  close(file);
 }
 
 void sweep_beside_a_counter(int rounds) {
