@@ -39,9 +39,6 @@ class Build:
         """A program that is there once for each MPI library, in build/lib/spillway/<folder>."""
         return self._existing(self._libraries / folder / f"{name}-{flavour}")
 
-    def flavours(self) -> List[str]:
-        return sorted(path.stem.split("-", 1)[1] for path in self._libraries.glob("libspillway-*.so"))
-
     def default_flavour(self) -> str:
         return self.mpi_of(self.program("pagerank")).flavour
 
