@@ -81,15 +81,16 @@ def _major(version: str) -> int:
 
 
 def launcher_command(library: MpiLibrary, launcher: Launcher, ranks: int) -> List[str]:
-    """Options that let many more ranks than cores run, anywhere; the slots are what limits them."""
+    """Options that let many more ranks than cores run, anywhere; the slots are what limits them.
+
+    MPICH's launcher needs none. It binds nobody; told not to, it fails in MPI_Comm_spawn (4.3, 5.0).
+    """
     command = [launcher.path]
     if library.flavour == "openmpi":
         # PRRTE, the launcher since version 5, knows no --quiet.
         command += [*([] if _major(launcher.version) >= 5 else ["--quiet"]), "--oversubscribe", "--bind-to", "none"]
         if os.geteuid() == 0:
             command.append("--allow-run-as-root")
-    else:
-        command += ["-bind-to", "none"]
     return command + ["-n", str(ranks)]
 
 

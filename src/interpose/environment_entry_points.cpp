@@ -4,9 +4,13 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
 
 #include "interpose/entry.h"
 #include "mpi/ending_communicator.h"
+#include "node/attach_protocol.h"
 
 using namespace spillway::interpose;
 namespace mpi = spillway::mpi;
@@ -55,9 +59,61 @@ __attribute__((destructor)) void leave_job() {
   if (runtime != nullptr && runtime->is_finalized() && runtime->self.record().pid == getpid()) runtime->retire();
 }
 
+int start(int* argc, char*** argv, int required, int* provided) {
+  UnmanagedScope scope;
+  const SignalsOfProgram signals;
+  const int code = PMPI_Init_thread(argc, argv, required, provided);
+  if (code == MPI_SUCCESS) mpi::start_runtime(arena());
+  return code;
+}
+
+// Programs that have no part in MPI but sessions (MPI 4.0) never call MPI_Init: their ranks join the job at the first
+// session, and leave it when the process ends.
+class WorldOfSessions {
+ public:
+  // Any thread of the program may begin a session, so the world has to bear them all.
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    int is_initialized = 0;
+    if (is_begun_ || UnmanagedScope::is_inside() || getenv(spillway::node::kSocketVariable) == nullptr ||
+        PMPI_Initialized(&is_initialized) != MPI_SUCCESS || is_initialized != 0)
+      return;
+    int provided = MPI_THREAD_SINGLE;
+    if (start(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) return;
+    is_begun_ = true;
+    atexit(end);
+  }
+  // The program calls MPI_Init after all. True if that has been done for it: it is the one to call MPI_Finalize now.
+  bool hand_over() {
+    const std::lock_guard lock(mutex_);
+    return is_begun_ && !std::exchange(is_programs_, true);
+  }
+  void count_sessions(int change) {
+    const std::lock_guard lock(mutex_);
+    open_sessions_ += change;
+  }
+
+ private:
+  static void end();
+
+  std::mutex mutex_;
+  bool is_begun_ = false;
+  bool is_programs_ = false;
+  int open_sessions_ = 0;
+};
+
+constinit WorldOfSessions world_of_sessions;
+
+// A process that ends with an open session has not left MPI, and the agent says so.
+void WorldOfSessions::end() {
+  if (world_of_sessions.is_programs_ || world_of_sessions.open_sessions_ != 0) return;
+  if (mpi::active_runtime() != nullptr) MPI_Finalize();
+}
+
 }  // namespace
 
 SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
+  if (world_of_sessions.hand_over()) return MPI_SUCCESS;
   UnmanagedScope scope;
   const SignalsOfProgram signals;
   const int code = PMPI_Init(argc, argv);
@@ -66,12 +122,25 @@ SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
 }
 
 SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  UnmanagedScope scope;
-  const SignalsOfProgram signals;
-  const int code = PMPI_Init_thread(argc, argv, required, provided);
-  if (code == MPI_SUCCESS) mpi::start_runtime(arena());
+  return world_of_sessions.hand_over() ? PMPI_Query_thread(provided) : start(argc, argv, required, provided);
+}
+
+#ifdef PMPI_Session_init
+SPILLWAY_ENTRY int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
+  world_of_sessions.begin();
+  DelegatedBlocking call("MPI_Session_init");
+  const int code = PMPI_Session_init(info, errhandler, session);
+  if (code == MPI_SUCCESS) world_of_sessions.count_sessions(1);
   return code;
 }
+
+SPILLWAY_ENTRY int MPI_Session_finalize(MPI_Session* session) {
+  DelegatedBlocking call("MPI_Session_finalize");
+  const int code = PMPI_Session_finalize(session);
+  if (code == MPI_SUCCESS) world_of_sessions.count_sessions(-1);
+  return code;
+}
+#endif
 
 SPILLWAY_ENTRY int MPI_Finalize(void) {
   if (mpi::active_runtime() != nullptr) leave_critical_section(*mpi::active_runtime());

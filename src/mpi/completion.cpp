@@ -153,12 +153,14 @@ MPI_Status* status_at(MPI_Status* statuses, size_t i) {
   return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
 }
 
-// Gives the slot to others between two looks at the library's requests; longer the longer it takes.
+// Gives the slot to others between two looks at the library's requests; longer the longer it takes. What has arrived
+// meanwhile may complete others of the same array.
 class Pause {
  public:
   explicit Pause(Runtime& runtime) : runtime_(runtime) {}
   void wait() {
     runtime_.scheduler.yield(pause_ns_);
+    runtime_.take_news();
     pause_ns_ = std::min(pause_ns_ * 2, kLongestPauseNs);
   }
 

@@ -13,11 +13,14 @@ PROGRAMS = [
     "data_movement",
     "datatypes",
     "error_handlers",
+    "file_pointers",
     "files",
     "flood",
+    "generalized_requests",
     "intercommunicators",
     "long_vectors",
     "matching",
+    "neighborhoods",
     "nodes",
     "nonblocking_collectives",
     "one_sided",
@@ -30,7 +33,11 @@ PROGRAMS = [
     "statuses",
     "thread_levels",
     "thread_multiple",
+    "tool_interface",
+    "windows",
 ]
+# What some MPI libraries have not.
+NOT_EVERYWHERE = ["dynamic_processes", "partitioned", "sessions"]
 # Every number of ranks with one slot, some slots or a slot for each.
 LAYOUTS = [(1, 1), (2, 2), (3, 1), (4, 2), (8, 1)]
 LIMIT_S = 120
@@ -61,6 +68,41 @@ def test_checks_itself(run, job, flavour, name, ranks, slots):
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "thread_levels"])
 def test_checks_itself_with_other_versions_of_the_libraries(run, job, other_flavour, name):
     run(*job(name, other_flavour, 4, 2), timeout_s=LIMIT_S)
+
+
+def skip_where_plain_mpi_cannot(run, plain_mpi, program, name, flavour):
+    """Such a program says that it has checked nothing. The result is its output with two ranks."""
+    plain = run(*plain_mpi(flavour, 2), program(name, flavour), timeout_s=LIMIT_S).stdout
+    if plain.startswith("0 checks"):
+        pytest.skip(f"{flavour} alone does not do what {name} checks")
+    return plain
+
+
+@pytest.mark.parametrize("name", NOT_EVERYWHERE)
+def test_what_not_every_library_has(run, job, plain_mpi, program, flavour, name):
+    plain = skip_where_plain_mpi_cannot(run, plain_mpi, program, name, flavour)
+    assert run(*job(name, flavour, 2, 1), timeout_s=LIMIT_S).stdout == plain
+    for ranks, slots in LAYOUTS:
+        assert run(*job(name, flavour, ranks, slots), "strict", timeout_s=LIMIT_S).stdout
+
+
+@pytest.mark.parametrize("name", NOT_EVERYWHERE)
+def test_what_not_every_library_has_with_other_versions(run, job, other_flavour, name):
+    finished = run(*job(name, other_flavour, 4, 2), timeout_s=LIMIT_S)
+    assert not finished.stdout.startswith("0 checks")
+
+
+@pytest.mark.parametrize("more", [(), ("again",), ("init",)])
+def test_ranks_that_never_initialise_mpi_but_by_sessions(run, job, plain_mpi, program, flavour, tmp_path, more):
+    """6 ranks have 192 MiB together."""
+    if "no sessions" in run(*plain_mpi(flavour, 1), program("sessions_alone", flavour)).stdout:
+        pytest.skip(f"{flavour} has no sessions")
+    options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
+    finished = run(*job("sessions_alone", flavour, 6, 1, "112M", options), 32, *more, timeout_s=LIMIT_S)
+    assert finished.stdout == "0 wrong values on 6 ranks\n"
+    summary = json.loads((tmp_path / "summary").read_text())
+    assert summary["totals"]["unloaded_bytes"] > 0
+    assert summary["peak_bytes"] <= summary["budget_bytes"]
 
 
 @pytest.mark.parametrize("level", ["single", "funneled", "serialized", "multiple"])

@@ -11,6 +11,7 @@ passes on plain MPI does not pass under Spillway and tests/mpi4py/exceptions.txt
 
 import argparse
 import fnmatch
+import json
 import os
 import shutil
 import signal
@@ -131,7 +132,7 @@ class Suite:
         return [str(launcher(self.options.build, flavour)), *oversubscribe, "-n", str(layout.ranks)]
 
     def run(self, flavour: str, layout: Layout, module: str) -> Outcome:
-        folder = self.options.output / flavour / str(layout).replace("/", "-").replace(" ", "-") / module
+        folder = self.folder(flavour, layout, module)
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "ranks").mkdir(parents=True)
         test = [RECORDED_RANK, folder / "ranks", self.environment.suite / "test" / "main.py"]
@@ -141,7 +142,17 @@ class Suite:
         with (folder / "log").open("w") as log:
             status = self.end_in_time([str(word) for word in words], flavour, folder, log)
         seconds = time.monotonic() - begin
-        return Outcome(recorded(folder / "ranks"), status, seconds, folder / "log")
+        (folder / "ending.json").write_text(json.dumps({"status": status, "seconds": seconds}))
+        return outcome_of(folder)
+
+    def folder(self, flavour: str, layout: Layout, module: str) -> Path:
+        return self.options.output / flavour / str(layout).replace("/", "-").replace(" ", "-") / module
+
+    def run_plain(self, flavour: str, ranks: int, module: str) -> Outcome:
+        folder = self.folder(flavour, Layout(ranks), module)
+        if self.options.reuse_plain and (folder / "ending.json").exists():
+            return outcome_of(folder)
+        return self.run(flavour, Layout(ranks), module)
 
     def end_in_time(self, words: List[str], flavour: str, folder: Path, log) -> Optional[int]:
         mark = uuid.uuid4().hex
@@ -175,7 +186,7 @@ class Suite:
     def compare(self, flavour: str, layout: Layout, module: str) -> Tuple[Outcome, Outcome, List[Difference]]:
         key = (flavour, layout.ranks, module)
         if key not in self.plain:
-            self.plain[key] = self.run(flavour, Layout(layout.ranks), module)
+            self.plain[key] = self.run_plain(flavour, layout.ranks, module)
         plain, spillway = self.plain[key], self.run(flavour, layout, module)
         found = [
             Difference(
@@ -187,6 +198,12 @@ class Suite:
         if plain.status == 0 and spillway.status != 0:
             found.append(Difference(flavour, layout, f"{module}.(job)", spillway.ending(), spillway.log))
         return plain, spillway, found
+
+
+def outcome_of(folder: Path) -> Outcome:
+    """What a run has left in its folder."""
+    ending = json.loads((folder / "ending.json").read_text())
+    return Outcome(recorded(folder / "ranks"), ending["status"], ending["seconds"], folder / "log")
 
 
 def recorded(folder: Path) -> Dict[Case, str]:
@@ -260,6 +277,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=300, help="seconds that a module may take")
     parser.add_argument("--jobs", type=int, default=1, help="modules that run at a time")
     parser.add_argument("--output", type=Path, help="folder for logs and records; default: mpi4py/results in the build")
+    parser.add_argument("--reuse-plain", action="store_true", help="what an earlier run has found on plain MPI")
     parser.add_argument("--from-source", action="store_true", help="build mpi4py instead of using its wheel")
     parser.add_argument("--prepare", action="store_true", help="only make the environment")
     options = parser.parse_args()

@@ -1,5 +1,6 @@
 """The package `spillway` in scripts with mpi4py, under several numbers of slots and without Spillway."""
 
+import json
 import re
 from pathlib import Path
 
@@ -63,6 +64,19 @@ def test_places_on_several_nodes(plain_script, flavour, ranks, nodes):
     # MPICH can be told to take one machine for several. Open MPI cannot, and does not look at the variable.
     finished = plain_script(ranks, "nodes.py", env={"MPIR_CVAR_NUM_CLIQUES": str(nodes)})
     assert finished.stdout == f"{ranks} ranks on {nodes if flavour == 'mpich' else 1} nodes\n"
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_script_that_knows_nothing_of_spillway_works_out_of_core(script_job, plain_script, tmp_path, slots):
+    """8 ranks with arrays of 32 MiB and temporary ones of the same size, in half of the memory that they need."""
+    ranks, mib = 8, 32
+    memory = f"{16 + ranks * 20 + ranks * mib // 2}M"
+    report = ["--summary", "json", "--summary-file", tmp_path / "summary"]
+    finished = script_job(ranks, slots, "arrays.py", mib, memory=memory, report=report)
+    assert finished.stdout == plain_script(ranks, "arrays.py", mib).stdout != ""
+    summary = json.loads((tmp_path / "summary").read_text())
+    assert summary["totals"]["unloaded_bytes"] > ranks * mib << 20
+    assert summary["peak_bytes"] <= summary["budget_bytes"]
 
 
 def test_package_can_be_installed_with_pip(run, script, variables, tmp_path):

@@ -17,17 +17,22 @@
 #include <string>
 #include <vector>
 
+// Open MPI 5.0 says that it is of version 3.1.
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+#define SPILLWAY_TEST_HAS_MPI_4
+#endif
+
 // Initialises MPI, and finalises it in finish(). One per program.
 class CheckedProgram {
  public:
   CheckedProgram(int* argc, char*** argv) {
     MPI_Init(argc, argv);
-    learn_ranks();
-    is_strict_ = *argc > 1 && std::string((*argv)[1]) == "strict";
+    learn(*argc, *argv);
   }
 
   // For programs that have called MPI_Init_thread.
-  CheckedProgram() { learn_ranks(); }
+  CheckedProgram() { learn(0, nullptr); }
+  CheckedProgram(int argc, char** argv) { learn(argc, argv); }
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -82,9 +87,10 @@ class CheckedProgram {
     return path.substr(path.rfind('/') + 1);
   }
 
-  void learn_ranks() {
+  void learn(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    is_strict_ = argc > 1 && std::string(argv[1]) == "strict";
   }
 
   bool is_strict_ = false;

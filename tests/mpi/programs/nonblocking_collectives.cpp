@@ -320,7 +320,7 @@ void before_or_after_a_blocking_one(CheckedProgram& program) {
   }
 }
 
-#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+#ifdef SPILLWAY_TEST_HAS_MPI_4
 // The standard lets ranks start them in different orders, and others in between.
 void in_different_orders(CheckedProgram& program) {
   int sums[2], words[2], sum = 0;
@@ -390,9 +390,65 @@ void persistent(CheckedProgram& program) {
   }
   for (MPI_Request& request : requests) MPI_Request_free(&request);
 }
+
+// Those with a root, and the rest of those without.
+void more_that_are_persistent(CheckedProgram& program) {
+  constexpr int kRequests = 10;
+  const int size = program.size(), rank = program.rank(), root = size / 2;
+  const auto ranks = static_cast<size_t>(size);
+  int mine = 0, reduced = -1, before = -1, given = -1, given_too = -1, slice = -1;
+  Ints out(ranks), gathered(ranks), gathered_too(ranks), scattered(ranks), in(ranks), in_too(ranks), all(ranks);
+  Ints counts(ranks, 1), places(ranks), bytes(ranks);
+  for (int i = 0; i < size; ++i) {
+    places[static_cast<size_t>(i)] = size - 1 - i;
+    bytes[static_cast<size_t>(i)] = static_cast<int>(sizeof(int)) * i;
+  }
+  const std::vector<MPI_Datatype> types(ranks, MPI_INT);
+  MPI_Request requests[kRequests];
+  const MPI_Comm comm = MPI_COMM_WORLD;
+  MPI_Gather_init(&mine, 1, MPI_INT, gathered.data(), 1, MPI_INT, root, comm, MPI_INFO_NULL, &requests[0]);
+  MPI_Gatherv_init(&mine, 1, MPI_INT, gathered_too.data(), counts.data(), places.data(), MPI_INT, root, comm,
+                   MPI_INFO_NULL, &requests[1]);
+  MPI_Scatter_init(scattered.data(), 1, MPI_INT, &given, 1, MPI_INT, root, comm, MPI_INFO_NULL, &requests[2]);
+  MPI_Scatterv_init(scattered.data(), counts.data(), places.data(), MPI_INT, &given_too, 1, MPI_INT, root, comm,
+                    MPI_INFO_NULL, &requests[3]);
+  MPI_Reduce_init(&mine, &reduced, 1, MPI_INT, MPI_SUM, root, comm, MPI_INFO_NULL, &requests[4]);
+  MPI_Exscan_init(&mine, &before, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[5]);
+  MPI_Alltoall_init(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, comm, MPI_INFO_NULL, &requests[6]);
+  MPI_Alltoallw_init(out.data(), counts.data(), bytes.data(), types.data(), in_too.data(), counts.data(), bytes.data(),
+                     types.data(), comm, MPI_INFO_NULL, &requests[7]);
+  MPI_Allgatherv_init(&mine, 1, MPI_INT, all.data(), counts.data(), places.data(), MPI_INT, comm, MPI_INFO_NULL,
+                      &requests[8]);
+  MPI_Reduce_scatter_init(out.data(), &slice, counts.data(), MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[9]);
+  for (int round = 0; round < 3; ++round) {
+    mine = rank + round;
+    for (int i = 0; i < size; ++i) {
+      out[static_cast<size_t>(i)] = rank * 100 + i + round;
+      scattered[static_cast<size_t>(i)] = i * 7 + round;
+    }
+    MPI_Startall(kRequests, requests);
+    MPI_Waitall(kRequests, requests, MPI_STATUSES_IGNORE);
+    const int sum_of_ranks = size * (size - 1) / 2;
+    program.equal(given, rank * 7 + round);
+    program.equal(given_too, (size - 1 - rank) * 7 + round);
+    program.equal(slice, 100 * sum_of_ranks + size * (rank + round));
+    if (rank > 0) program.equal(before, rank * (rank - 1) / 2 + rank * round);
+    if (rank == root) program.equal(reduced, sum_of_ranks + size * round);
+    for (int i = 0; i < size; ++i) {
+      const auto at = static_cast<size_t>(i);
+      program.equal(in[at], i * 100 + rank + round);
+      program.equal(in_too[at], i * 100 + rank + round);
+      program.equal(all[at], size - 1 - i + round);
+      if (rank == root) program.equal(gathered[at], i + round);
+      if (rank == root) program.equal(gathered_too[at], size - 1 - i + round);
+    }
+  }
+  for (MPI_Request& request : requests) MPI_Request_free(&request);
+}
 #else
 // New in MPI 4.0.
 void persistent(CheckedProgram&) {}
+void more_that_are_persistent(CheckedProgram&) {}
 void in_different_orders(CheckedProgram&) {}
 #endif
 
@@ -406,7 +462,8 @@ int main(int argc, char** argv) {
   before_or_after_a_blocking_one(program);
   wrong_arguments(program);
   if (program.is_strict()) {
-    persistent(program);           // MPICH 4.0 sends the same again
+    persistent(program);  // MPICH 4.0 sends the same again
+    more_that_are_persistent(program);
     in_different_orders(program);  // MPICH 4.0 takes them for each other
     nothing_of_no_type(program);   // Open MPI 4.1 refuses that
   }
