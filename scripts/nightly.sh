@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What takes hours: random programs by the thousand, mpi4py's whole test suite, real programs. Give a seed to begin at
-# (default: one by the date, so that every night has other programs). The logs are in build/nightly; status 1 when
-# something failed.
+# What takes hours: random programs by the thousand, mpi4py's whole test suite, messages of gigabytes, real programs.
+# Give a seed to begin at (default: one by the date, so that every night has other programs). The logs are in
+# build/nightly; status 1 when something failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,5 +20,8 @@ run() {
 }
 run random_programs tests/differential/soak.py --build build --seeds "$first-$((first + seeds_per_night - 1))"
 run mpi4py tests/mpi4py/run_suite.py --build build
+for program in build/lib/spillway/tests/huge_counts-*; do
+  run "$(basename "$program")" build/bin/spillway run -n 2 --slots 1 --memory 3G -- "$program"
+done
 run real_programs tests/real_programs/run.py
 exit $status
