@@ -61,9 +61,10 @@ int dispatch(Ours ours, Library library) {
   });
 }
 
-// Runs ours(runtime, communicator) or library(); `check(communicator)` gives the error class of a wrong argument.
-template <typename Check, typename Ours, typename Library>
-int dispatch_on(MPI_Comm comm, Check check, Ours ours, Library library) {
+// Runs ours(runtime, communicator), library(), or elsewhere() for a communicator with processes that are none of the
+// job's ranks; `check(communicator)` gives the error class of a wrong argument.
+template <typename Check, typename Ours, typename Library, typename Elsewhere>
+int dispatch_on(MPI_Comm comm, Check check, Ours ours, Library library, Elsewhere elsewhere) {
   Runtime* runtime = runtime_for_call();
   if (runtime == nullptr) return library();
   return with_error_handler([&] {
@@ -71,13 +72,33 @@ int dispatch_on(MPI_Comm comm, Check check, Ours ours, Library library) {
     const CommunicatorRef known = runtime->communicators.find(comm);
     if (known == nullptr) {
       lock.release();
-      DelegatedBlocking call("a call on a communicator of other processes");
-      return library();
+      return elsewhere();
     }
     UnmanagedScope scope;
     mpi::complete_orphans(*runtime);
     if (const int error = check(*known); error != MPI_SUCCESS) return mpi::raise(comm, error);
     return ours(*runtime, known);
+  });
+}
+
+// The same for a call that may wait.
+template <typename Check, typename Ours, typename Library>
+int dispatch_on(MPI_Comm comm, Check check, Ours ours, Library library) {
+  return dispatch_on(comm, check, ours, library, [&] {
+    DelegatedBlocking call("a call on a communicator of other processes");
+    return library();
+  });
+}
+
+// The same for one that gives a request, which is persistent or has started.
+template <typename Check, typename Ours, typename Library>
+int dispatch_request_on(MPI_Comm comm, Check check, Ours ours, Library library, MPI_Request* request,
+                        bool is_persistent = false) {
+  return dispatch_on(comm, check, ours, library, [&] {
+    DelegatedRequest call("a request on a communicator of other processes");
+    const int code = library();
+    is_persistent ? call.prepared(code, request) : call.started(code, request);
+    return code;
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -59,95 +60,141 @@ __attribute__((destructor)) void leave_job() {
   if (runtime != nullptr && runtime->is_finalized() && runtime->self.record().pid == getpid()) runtime->retire();
 }
 
-int start(int* argc, char*** argv, int required, int* provided) {
-  UnmanagedScope scope;
-  const SignalsOfProgram signals;
-  const int code = PMPI_Init_thread(argc, argv, required, provided);
-  if (code == MPI_SUCCESS) mpi::start_runtime(arena());
-  return code;
+// What a session may ask for by its info; else any thread of the program may use it.
+int thread_level_of(MPI_Info info) {
+  char text[64] = "";
+  int is_given = 0;
+  if (info == MPI_INFO_NULL || PMPI_Info_get(info, "thread_level", sizeof text - 1, text, &is_given) != MPI_SUCCESS ||
+      is_given == 0)
+    return MPI_THREAD_MULTIPLE;
+  if (strcmp(text, "MPI_THREAD_SINGLE") == 0) return MPI_THREAD_SINGLE;
+  if (strcmp(text, "MPI_THREAD_FUNNELED") == 0) return MPI_THREAD_FUNNELED;
+  return strcmp(text, "MPI_THREAD_SERIALIZED") == 0 ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE;
 }
 
+// Begins the rank's part in the job, once, whoever asks for it; and ends it when nobody needs it any more.
+//
 // Programs that have no part in MPI but sessions (MPI 4.0) never call MPI_Init: their ranks join the job at the first
-// session, and leave it when the process ends.
-class WorldOfSessions {
+// session, and leave it when the process ends. Where a program has both, the part lasts as long as either.
+class World {
  public:
-  // Any thread of the program may begin a session, so the world has to bear them all.
-  void begin() {
+  // For a program that calls MPI_Init itself: initialise() is the library's form of the call, already_begun() is called
+  // instead where a session has come before.
+  template <typename Initialise, typename AlreadyBegun>
+  int begin_for_program(Initialise initialise, AlreadyBegun already_begun) {
+    const std::lock_guard lock(mutex_);
+    const Owner before = std::exchange(owner_, Owner::program);
+    return before == Owner::sessions ? already_begun() : begin(initialise);
+  }
+
+  void begin_for_session(MPI_Info info) {
     const std::lock_guard lock(mutex_);
     int is_initialized = 0;
-    if (is_begun_ || UnmanagedScope::is_inside() || getenv(spillway::node::kSocketVariable) == nullptr ||
+    if (owner_ != Owner::nobody || getenv(spillway::node::kSocketVariable) == nullptr ||
         PMPI_Initialized(&is_initialized) != MPI_SUCCESS || is_initialized != 0)
       return;
     int provided = MPI_THREAD_SINGLE;
-    if (start(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) return;
-    is_begun_ = true;
-    atexit(end);
+    if (begin([&] { return PMPI_Init_thread(nullptr, nullptr, thread_level_of(info), &provided); }) != MPI_SUCCESS)
+      return;
+    owner_ = Owner::sessions;
+    on_exit(process_ends, nullptr);
   }
-  // The program calls MPI_Init after all. True if that has been done for it: it is the one to call MPI_Finalize now.
-  bool hand_over() {
+
+  void session_begins() {
     const std::lock_guard lock(mutex_);
-    return is_begun_ && !std::exchange(is_programs_, true);
+    ++open_sessions_;
   }
-  void count_sessions(int change) {
+  // Returns whether MPI_Finalize is to be carried out now.
+  bool session_ends() {
     const std::lock_guard lock(mutex_);
-    open_sessions_ += change;
+    return --open_sessions_ == 0 && std::exchange(is_end_owed_, false);
+  }
+  // The program calls MPI_Finalize. Returns whether it is to be carried out now: not while a session is open.
+  bool program_ends() {
+    const std::lock_guard lock(mutex_);
+    is_end_owed_ = open_sessions_ > 0 && mpi::active_runtime() != nullptr;
+    return !is_end_owed_;
   }
 
  private:
-  static void end();
+  enum class Owner { nobody, program, sessions };
+
+  template <typename Initialise>
+  int begin(Initialise initialise) {
+    UnmanagedScope scope;
+    const SignalsOfProgram signals;
+    const int code = initialise();
+    if (code == MPI_SUCCESS) mpi::start_runtime(arena());
+    return code;
+  }
+
+  static void process_ends(int status, void*);
 
   std::mutex mutex_;
-  bool is_begun_ = false;
-  bool is_programs_ = false;
+  Owner owner_ = Owner::nobody;  // who has to end it
+  bool is_end_owed_ = false;     // by the last session
   int open_sessions_ = 0;
 };
 
-constinit WorldOfSessions world_of_sessions;
+constinit World world;
 
-// A process that ends with an open session has not left MPI, and the agent says so.
-void WorldOfSessions::end() {
-  if (world_of_sessions.is_programs_ || world_of_sessions.open_sessions_ != 0) return;
-  if (mpi::active_runtime() != nullptr) MPI_Finalize();
+// Handlers that the program has registered earlier run later, and may be what ends the last session. A rank that fails
+// does not wait for the others, nor does one that the library ends in the middle of a call.
+void World::process_ends(int status, void*) {
+  mpi::Runtime* runtime = mpi::active_runtime();
+  if (runtime == nullptr || runtime->self.record().pid != getpid()) return;
+  if (status != 0 || UnmanagedScope::is_inside() || world.owner_ != Owner::sessions) return;
+  if (world.program_ends()) MPI_Finalize();
 }
 
-}  // namespace
-
-SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
-  if (world_of_sessions.hand_over()) return MPI_SUCCESS;
-  UnmanagedScope scope;
-  const SignalsOfProgram signals;
-  const int code = PMPI_Init(argc, argv);
-  if (code == MPI_SUCCESS) mpi::start_runtime(arena());
-  return code;
-}
-
-SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  return world_of_sessions.hand_over() ? PMPI_Query_thread(provided) : start(argc, argv, required, provided);
-}
-
-#ifdef PMPI_Session_init
-SPILLWAY_ENTRY int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-  world_of_sessions.begin();
-  DelegatedBlocking call("MPI_Session_init");
-  const int code = PMPI_Session_init(info, errhandler, session);
-  if (code == MPI_SUCCESS) world_of_sessions.count_sessions(1);
-  return code;
-}
-
-SPILLWAY_ENTRY int MPI_Session_finalize(MPI_Session* session) {
-  DelegatedBlocking call("MPI_Session_finalize");
-  const int code = PMPI_Session_finalize(session);
-  if (code == MPI_SUCCESS) world_of_sessions.count_sessions(-1);
-  return code;
-}
-#endif
-
-SPILLWAY_ENTRY int MPI_Finalize(void) {
+int finalize() {
   if (mpi::active_runtime() != nullptr) leave_critical_section(*mpi::active_runtime());
   DelegatedCollective call("MPI_Finalize", MPI_COMM_WORLD);
   if (mpi::active_runtime() != nullptr) mpi::active_runtime()->finalize();
   return PMPI_Finalize();
 }
+
+}  // namespace
+
+SPILLWAY_ENTRY int MPI_Init(int* argc, char*** argv) {
+  const auto library = [&] { return PMPI_Init(argc, argv); };
+  if (UnmanagedScope::is_inside()) return library();
+  return world.begin_for_program(library, [] { return MPI_SUCCESS; });
+}
+
+SPILLWAY_ENTRY int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const auto library = [&] { return PMPI_Init_thread(argc, argv, required, provided); };
+  if (UnmanagedScope::is_inside()) return library();
+  return world.begin_for_program(library, [&] { return PMPI_Query_thread(provided); });
+}
+
+SPILLWAY_ENTRY int MPI_Finalize(void) {
+  if (UnmanagedScope::is_inside()) return PMPI_Finalize();
+  return world.program_ends() ? finalize() : MPI_SUCCESS;
+}
+
+#ifdef PMPI_Session_init
+SPILLWAY_ENTRY int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
+  const auto library = [&] { return PMPI_Session_init(info, errhandler, session); };
+  if (UnmanagedScope::is_inside()) return library();
+  world.begin_for_session(info);
+  DelegatedBlocking call("MPI_Session_init");
+  const int code = library();
+  if (code == MPI_SUCCESS) world.session_begins();
+  return code;
+}
+
+SPILLWAY_ENTRY int MPI_Session_finalize(MPI_Session* session) {
+  const auto library = [&] {
+    DelegatedBlocking call("MPI_Session_finalize");
+    return PMPI_Session_finalize(session);
+  };
+  const bool is_inside = UnmanagedScope::is_inside();
+  const int code = library();
+  if (code == MPI_SUCCESS && !is_inside && world.session_ends()) finalize();
+  return code;
+}
+#endif
 
 // The agent ends all ranks, whatever the communicator, as MPI libraries do. Exit statuses have eight bits; an abort is
 // never a success.

@@ -10,7 +10,7 @@ namespace {
 template <typename Library>
 int send_init_entry(const TypedBuffer& buffer, int destination, int tag, MPI_Comm comm, mpi::SendMode mode,
                     MPI_Request* request, Library library) {
-  return dispatch_on(
+  return dispatch_request_on(
       comm, [&](const mpi::Communicator& c) { return mpi::check_send(c, buffer, destination, tag); },
       [&](Runtime& runtime, const CommunicatorRef& c) {
         mpi::Request& made = runtime.requests.create();
@@ -21,13 +21,13 @@ int send_init_entry(const TypedBuffer& buffer, int destination, int tag, MPI_Com
         *request = made.handle;
         return MPI_SUCCESS;
       },
-      library);
+      library, request, true);
 }
 
 template <typename Library>
 int receive_init_entry(const TypedBuffer& buffer, int source, int tag, MPI_Comm comm, MPI_Request* request,
                        Library library) {
-  return dispatch_on(
+  return dispatch_request_on(
       comm, [&](const mpi::Communicator& c) { return mpi::check_receive(c, buffer, source, tag); },
       [&](Runtime& runtime, const CommunicatorRef& c) {
         mpi::Request& made = runtime.requests.create();
@@ -38,7 +38,7 @@ int receive_init_entry(const TypedBuffer& buffer, int source, int tag, MPI_Comm 
         *request = made.handle;
         return MPI_SUCCESS;
       },
-      library);
+      library, request, true);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ int send_entry(const TypedBuffer& buffer, int destination, int tag, MPI_Comm com
 template <typename Library>
 int isend_entry(const TypedBuffer& buffer, int destination, int tag, MPI_Comm comm, SendMode mode, MPI_Request* request,
                 Library library) {
-  return dispatch_on(
+  return dispatch_request_on(
       comm, [&](const mpi::Communicator& c) { return mpi::check_send(c, buffer, destination, tag); },
       [&](Runtime& runtime, const CommunicatorRef& c) {
         mpi::Request& made = runtime.requests.create();
@@ -29,7 +29,7 @@ int isend_entry(const TypedBuffer& buffer, int destination, int tag, MPI_Comm co
         *request = made.handle;
         return MPI_SUCCESS;
       },
-      library);
+      library, request);
 }
 
 // The datatype is held: the program may free its handle before the receive completes.
@@ -51,7 +51,7 @@ int receive_entry(const TypedBuffer& buffer, int source, int tag, MPI_Comm comm,
 template <typename Library>
 int ireceive_entry(const TypedBuffer& buffer, int source, int tag, MPI_Comm comm, MPI_Request* request,
                    Library library) {
-  return dispatch_on(
+  return dispatch_request_on(
       comm, [&](const mpi::Communicator& c) { return mpi::check_receive(c, buffer, source, tag); },
       [&](Runtime& runtime, const CommunicatorRef& c) {
         mpi::Request& made = runtime.requests.create();
@@ -59,7 +59,7 @@ int ireceive_entry(const TypedBuffer& buffer, int source, int tag, MPI_Comm comm
         *request = made.handle;
         return MPI_SUCCESS;
       },
-      library);
+      library, request);
 }
 
 int check_both(const mpi::Communicator& comm, const TypedBuffer& out, int destination, int send_tag,
@@ -85,7 +85,7 @@ template <typename Library>
 [[maybe_unused]] int isend_receive_entry(const TypedBuffer& out, int destination, int send_tag, const TypedBuffer& in,
                                          int source, int receive_tag, MPI_Comm comm, MPI_Request* request,
                                          Library library) {
-  return dispatch_on(
+  return dispatch_request_on(
       comm,
       [&](const mpi::Communicator& c) { return check_both(c, out, destination, send_tag, in, source, receive_tag); },
       [&](Runtime& runtime, const CommunicatorRef& c) {
@@ -95,7 +95,46 @@ template <typename Library>
         *request = made.handle;
         return MPI_SUCCESS;
       },
-      library);
+      library, request);
+}
+
+// A message that a probe has taken out; of Spillway's, or of the library's.
+template <typename Library>
+int mrecv_entry(const TypedBuffer& buffer, MPI_Message* message, MPI_Status* status, Library library) {
+  bool is_ours = true;
+  const auto ours = [&](Runtime& runtime) {
+    mpi::Request request;
+    is_ours = mpi::take_message(runtime, message, buffer, request);
+    if (!is_ours) return MPI_SUCCESS;
+    mpi::complete(runtime, request);
+    mpi::set_status(status, request.outcome);
+    return mpi::raise(request.communicator, request.outcome.error);
+  };
+  const int code = dispatch(ours, library);
+  if (is_ours) return code;
+  DelegatedBlocking call("MPI_Mrecv");
+  return library();
+}
+
+template <typename Library>
+int imrecv_entry(const TypedBuffer& buffer, MPI_Message* message, MPI_Request* request, Library library) {
+  bool is_ours = true;
+  const auto ours = [&](Runtime& runtime) {
+    mpi::Request& made = runtime.requests.create();
+    made.type = mpi::DatatypeHold(buffer.type);
+    is_ours = mpi::take_message(runtime, message, TypedBuffer{buffer.address, buffer.count, made.type.type()}, made);
+    if (is_ours)
+      *request = made.handle;
+    else
+      runtime.requests.remove(made);
+    return MPI_SUCCESS;
+  };
+  const int code = dispatch(ours, library);
+  if (is_ours) return code;
+  DelegatedRequest call("MPI_Imrecv");
+  const int library_code = library();
+  call.started(library_code, request);
+  return library_code;
 }
 
 }  // namespace
@@ -144,33 +183,13 @@ using namespace spillway::interpose;
   }                                                                                                                   \
   SPILLWAY_ENTRY int MPI_Mrecv##SUFFIX(void* buf, COUNT count, MPI_Datatype type, MPI_Message* message,               \
                                        MPI_Status* status) {                                                          \
-    const auto library = [&] { return PMPI_Mrecv##SUFFIX(buf, count, type, message, status); };                       \
-    return dispatch(                                                                                                  \
-        [&](Runtime& runtime) {                                                                                       \
-          spillway::mpi::Request request;                                                                             \
-          if (!spillway::mpi::take_message(runtime, message, TypedBuffer{buf, count, type}, request))                 \
-            return library();                                                                                         \
-          spillway::mpi::complete(runtime, request);                                                                  \
-          spillway::mpi::set_status(status, request.outcome);                                                         \
-          return spillway::mpi::raise(request.communicator, request.outcome.error);                                   \
-        },                                                                                                            \
-        library);                                                                                                     \
+    return mrecv_entry(TypedBuffer{buf, count, type}, message, status,                                                \
+                       [&] { return PMPI_Mrecv##SUFFIX(buf, count, type, message, status); });                        \
   }                                                                                                                   \
   SPILLWAY_ENTRY int MPI_Imrecv##SUFFIX(void* buf, COUNT count, MPI_Datatype type, MPI_Message* message,              \
                                         MPI_Request* request) {                                                       \
-    const auto library = [&] { return PMPI_Imrecv##SUFFIX(buf, count, type, message, request); };                     \
-    return dispatch(                                                                                                  \
-        [&](Runtime& runtime) {                                                                                       \
-          spillway::mpi::Request& made = runtime.requests.create();                                                   \
-          made.type = spillway::mpi::DatatypeHold(type);                                                              \
-          if (!spillway::mpi::take_message(runtime, message, TypedBuffer{buf, count, made.type.type()}, made)) {      \
-            runtime.requests.remove(made);                                                                            \
-            return library();                                                                                         \
-          }                                                                                                           \
-          *request = made.handle;                                                                                     \
-          return MPI_SUCCESS;                                                                                         \
-        },                                                                                                            \
-        library);                                                                                                     \
+    return imrecv_entry(TypedBuffer{buf, count, type}, message, request,                                              \
+                        [&] { return PMPI_Imrecv##SUFFIX(buf, count, type, message, request); });                     \
   }
 
 #define SPILLWAY_COUNT int

@@ -25,6 +25,7 @@
   VISIT(ompi_mpi_errors_return)          \
   VISIT(ompi_mpi_file_null)              \
   VISIT(ompi_mpi_group_null)             \
+  VISIT(ompi_mpi_info_null)              \
   VISIT(ompi_mpi_op_band)                \
   VISIT(ompi_mpi_op_bor)                 \
   VISIT(ompi_mpi_op_bxor)                \
@@ -61,6 +62,7 @@ SPILLWAY_OPEN_MPI_HANDLES(SPILLWAY_DECLARE)
 #define ompi_mpi_errors_return (*::spillway::library::open_mpi::found_ompi_mpi_errors_return)
 #define ompi_mpi_file_null (*::spillway::library::open_mpi::found_ompi_mpi_file_null)
 #define ompi_mpi_group_null (*::spillway::library::open_mpi::found_ompi_mpi_group_null)
+#define ompi_mpi_info_null (*::spillway::library::open_mpi::found_ompi_mpi_info_null)
 #define ompi_mpi_op_band (*::spillway::library::open_mpi::found_ompi_mpi_op_band)
 #define ompi_mpi_op_bor (*::spillway::library::open_mpi::found_ompi_mpi_op_bor)
 #define ompi_mpi_op_bxor (*::spillway::library::open_mpi::found_ompi_mpi_op_bxor)

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program.h"
@@ -48,6 +49,7 @@ class CollectiveCall {
   }
   // Numbers that MPI reads until the operation is complete.
   std::vector<int>& numbers(std::vector<int> values) { return numbers_.emplace_back(std::move(values)); }
+  std::vector<MPI_Aint>& addresses(std::vector<MPI_Aint> values) { return addresses_.emplace_back(std::move(values)); }
   std::vector<MPI_Datatype>& types(size_t count, MPI_Datatype type) { return types_.emplace_back(count, type); }
   MPI_Op op(MPI_User_function* function, bool commutes) {
     MPI_Op_create(function, commutes ? 1 : 0, &ops_.emplace_back());
@@ -83,6 +85,7 @@ class CollectiveCall {
   std::vector<std::unique_ptr<Items>> buffers_;
   std::vector<const Items*> results_;
   std::deque<std::vector<int>> numbers_;
+  std::deque<std::vector<MPI_Aint>> addresses_;
   std::deque<std::vector<MPI_Datatype>> types_;
   std::deque<MPI_Op> ops_;
 };

@@ -201,10 +201,7 @@ void start_uneven_alltoall(CollectiveCall& call, Random& random) {
 }
 
 // On a grid. Where there is no neighbour, the buffer stays as it is.
-void start_neighbour_exchange(CollectiveCall& call, Random& random) {
-  int dimensions = 0;
-  MPI_Cartdim_get(call.communicator().handle, &dimensions);
-  const int number = 2 * dimensions;
+void start_even_neighbour_exchange(CollectiveCall& call, Random& random, int number) {
   const Item item(call.program(), random, 2 * number);
   const bool is_allgather = random.chance(50);
   Items& out = call.items(item.basic, item.elements, static_cast<int64_t>(item.count) * (is_allgather ? 1 : number));
@@ -219,6 +216,71 @@ void start_neighbour_exchange(CollectiveCall& call, Random& random) {
   }
 }
 
+// The neighbours on a grid, in the order in which collectives on it have them.
+std::vector<int> neighbours(const Communicator& communicator, int dimensions) {
+  std::vector<int> ranks;
+  for (int dimension = 0; dimension < dimensions; ++dimension) {
+    int before = MPI_PROC_NULL, after = MPI_PROC_NULL;
+    MPI_Cart_shift(communicator.handle, dimension, 1, &before, &after);
+    ranks.push_back(before);
+    ranks.push_back(after);
+  }
+  return ranks;
+}
+
+// With `v`, and with `w`, in which places are in bytes. Two ranks give each other equally much: they may be neighbours
+// more than once, on a ring of two.
+void start_uneven_neighbour_exchange(CollectiveCall& call, Random& random, int dimensions) {
+  const Communicator& communicator = call.communicator();
+  const Item item(call.program(), random, 8 * dimensions);
+  const int kind = random.below(3);
+  const uint64_t key = random.next();
+  const auto amount = [&](uint64_t a, uint64_t b) {
+    return static_cast<int>(Random{key, std::min(a, b), std::max(a, b)}.next() %
+                            static_cast<uint64_t>(2 * item.count + 1));
+  };
+  const int own = amount(static_cast<uint64_t>(communicator.my_rank), 1000);
+  std::vector<int> sent, received;
+  for (int neighbour : neighbours(communicator, dimensions)) {
+    const auto there = static_cast<uint64_t>(neighbour), here = static_cast<uint64_t>(communicator.my_rank);
+    sent.push_back(neighbour == MPI_PROC_NULL ? 0 : amount(here, there));
+    received.push_back(neighbour == MPI_PROC_NULL ? 0 : kind == 0 ? amount(there, 1000) : sent.back());
+  }
+  const Parts from(call, sent);
+  const Parts to(call, received);
+  Items& out = call.items(item.basic, item.elements, kind == 0 ? own : from.total);
+  Items& in = call.items(item.basic, item.elements, to.total);
+  call.result(in);
+  if (kind == 0) {
+    return call.run("MPI_Neighbor_allgatherv", MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, out.block.data(), own,
+                    out.type.handle(), in.block.data(), to.counts.data(), to.places.data(), in.type.handle(),
+                    communicator.handle);
+  }
+  if (kind == 1) {
+    return call.run("MPI_Neighbor_alltoallv", MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, out.block.data(),
+                    from.counts.data(), from.places.data(), out.type.handle(), in.block.data(), to.counts.data(),
+                    to.places.data(), in.type.handle(), communicator.handle);
+  }
+  const auto in_bytes = [&](const Parts& parts, const Items& items) -> const std::vector<MPI_Aint>& {
+    std::vector<MPI_Aint> places;
+    for (int place : parts.places) places.push_back(place * items.type.extent());
+    return call.addresses(std::move(places));
+  };
+  const std::vector<MPI_Aint>&out_places = in_bytes(from, out), &in_places = in_bytes(to, in);
+  const std::vector<MPI_Datatype>& out_types = call.types(sent.size(), out.type.handle());
+  const std::vector<MPI_Datatype>& in_types = call.types(received.size(), in.type.handle());
+  call.run("MPI_Neighbor_alltoallw", MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, out.block.data(),
+           from.counts.data(), out_places.data(), out_types.data(), in.block.data(), to.counts.data(), in_places.data(),
+           in_types.data(), communicator.handle);
+}
+
+void start_neighbour_exchange(CollectiveCall& call, Random& random) {
+  int dimensions = 0;
+  MPI_Cartdim_get(call.communicator().handle, &dimensions);
+  if (random.chance(40)) return start_even_neighbour_exchange(call, random, 2 * dimensions);
+  start_uneven_neighbour_exchange(call, random, dimensions);
+}
+
 void start_some(CollectiveCall& call, Random& random) {
   static const std::vector<Start> starts = {
       start_barrier,   start_broadcast, start_broadcast,  start_gather,    start_gatherv,         start_scatter,
@@ -229,6 +291,23 @@ void start_some(CollectiveCall& call, Random& random) {
   const Start start = random.among(starts);
   if (call.communicator().is_cartesian && is_for_neighbours) return start_neighbour_exchange(call, random);
   start(call, random);
+}
+
+int answer_query(void*, MPI_Status* status) {
+  MPI_Status_set_elements(status, MPI_BYTE, 0);
+  MPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
+// A request of the program's own, complete from the beginning: one more that is not Spillway's.
+MPI_Request own_request() {
+  MPI_Request request;
+  MPI_Grequest_start(
+      answer_query, [](void*) { return MPI_SUCCESS; }, [](void*, int) { return MPI_SUCCESS; }, nullptr, &request);
+  MPI_Grequest_complete(request);
+  return request;
 }
 
 }  // namespace
@@ -274,6 +353,7 @@ void nonblocking_collectives(Program& program, Random& random) {
     MPI_Isend(out.block.data(), bytes, MPI_CHAR, (communicator.my_rank + 1) % there, 3, communicator.handle,
               &requests.back());
   }
+  if (own.chance(40)) requests.push_back(own_request());
   own.shuffle(requests);
   complete(program, own, requests);
   for (const CollectiveCall& call : calls) call.add_results();

@@ -1,6 +1,10 @@
 // Processes that are started, or met, while the program runs. They are the MPI library's: what is checked is that
 // ranks with few slots reach them and each other.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "checked_program.h"
@@ -8,16 +12,21 @@
 namespace {
 
 constexpr int kChildren = 2;
-constexpr int kLength = 50000;
+constexpr int kLength = 300000;
+enum Way { kBlocking, kNonblocking, kPersistent, kMatched, kWays };
 
-// What a child does: it adds its number to what the parents' first rank sends, and sends it back.
-int child(MPI_Comm parents) {
+// What a child does, once for each way of the parents: it adds its number to what the parents' first rank sends, and
+// sends it back.
+int child(MPI_Comm parents, const char* arrived) {
   int rank = 0;
   MPI_Comm_rank(parents, &rank);
   std::vector<int> data(kLength);
-  MPI_Recv(data.data(), kLength, MPI_INT, 0, 1, parents, MPI_STATUS_IGNORE);
-  for (int& value : data) value += rank;
-  MPI_Send(data.data(), kLength, MPI_INT, 0, 2, parents);
+  for (int way = 0; way < kWays; ++way) {
+    MPI_Recv(data.data(), kLength, MPI_INT, 0, way, parents, MPI_STATUS_IGNORE);
+    if (way == kNonblocking && rank == 0) close(open(arrived, O_CREAT | O_WRONLY, 0600));
+    for (int& value : data) value += rank;
+    MPI_Send(data.data(), kLength, MPI_INT, 0, way, parents);
+  }
   MPI_Comm all;
   MPI_Intercomm_merge(parents, 1, &all);
   int sum = 0, one = 1;
@@ -28,20 +37,61 @@ int child(MPI_Comm parents) {
   return 0;
 }
 
-void talk_with_children(CheckedProgram& program, MPI_Comm children) {
+void exchange(CheckedProgram& program, int way, int rank, MPI_Comm children) {
+  const std::vector<int> out = patterned(way, rank, kLength);
+  std::vector<int> in(kLength, -1);
+  MPI_Request requests[2];
+  MPI_Message message;
+  switch (way) {
+    case kBlocking:
+      MPI_Send(out.data(), kLength, MPI_INT, rank, way, children);
+      MPI_Recv(in.data(), kLength, MPI_INT, rank, way, children, MPI_STATUS_IGNORE);
+      break;
+    case kNonblocking:
+      MPI_Irecv(in.data(), kLength, MPI_INT, rank, way, children, &requests[0]);
+      MPI_Isend(out.data(), kLength, MPI_INT, rank, way, children, &requests[1]);
+      // The second rank has it from the child, by a file, that the message has come; this one sleeps until then.
+      if (rank == 0 && program.size() > 1) MPI_Recv(nullptr, 0, MPI_INT, 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+      break;
+    case kPersistent:
+      MPI_Recv_init(in.data(), kLength, MPI_INT, rank, way, children, &requests[0]);
+      MPI_Send_init(out.data(), kLength, MPI_INT, rank, way, children, &requests[1]);
+      MPI_Startall(2, requests);
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+      for (MPI_Request& request : requests) MPI_Request_free(&request);
+      break;
+    default:
+      MPI_Isend(out.data(), kLength, MPI_INT, rank, way, children, &requests[1]);
+      MPI_Mprobe(rank, way, children, &message, MPI_STATUS_IGNORE);
+      if (rank == 0) {
+        MPI_Mrecv(in.data(), kLength, MPI_INT, &message, MPI_STATUS_IGNORE);
+      } else {
+        MPI_Imrecv(in.data(), kLength, MPI_INT, &message, &requests[0]);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+      }
+      MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+  }
+  std::vector<int> wanted = out;
+  for (int& value : wanted) value += rank;
+  program.holds(in == wanted);
+}
+
+void say_when_it_has_come(CheckedProgram& program, const std::string& arrived) {
+  int looks = 0;
+  while (unlink(arrived.c_str()) != 0 && ++looks < 20000) usleep(1000);
+  program.holds(looks < 20000);
+  MPI_Send(nullptr, 0, MPI_INT, 0, 8, MPI_COMM_WORLD);
+}
+
+void talk_with_children(CheckedProgram& program, MPI_Comm children, const std::string& arrived) {
   int remote = 0;
   MPI_Comm_remote_size(children, &remote);
   program.equal(remote, kChildren);
-  if (program.rank() == 0) {
-    std::vector<int> in(kLength);
-    for (int rank = 0; rank < kChildren; ++rank) {
-      const std::vector<int> out = patterned(0, rank, kLength);
-      MPI_Send(out.data(), kLength, MPI_INT, rank, 1, children);
-      MPI_Recv(in.data(), kLength, MPI_INT, rank, 2, children, MPI_STATUS_IGNORE);
-      std::vector<int> wanted = out;
-      for (int& value : wanted) value += rank;
-      program.holds(in == wanted);
-    }
+  for (int way = 0; way < kWays; ++way) {
+    for (int rank = 0; rank < kChildren && program.rank() == 0; ++rank) exchange(program, way, rank, children);
+    if (way == kNonblocking && program.rank() == 1) say_when_it_has_come(program, arrived);
+    MPI_Barrier(MPI_COMM_WORLD);
   }
   MPI_Comm all;
   MPI_Intercomm_merge(children, 0, &all);
@@ -57,8 +107,11 @@ void talk_with_children(CheckedProgram& program, MPI_Comm children) {
 }
 
 void spawned(CheckedProgram& program, const char* path) {
-  char mark[] = "child";
-  char* arguments[] = {mark, nullptr};
+  long number = getpid();
+  MPI_Bcast(&number, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+  const char* folder = getenv("TMPDIR");
+  std::string arrived = std::string(folder != nullptr ? folder : "/var/tmp") + "/spillway-" + std::to_string(number);
+  char* arguments[] = {arrived.data(), nullptr};
   int errors[kChildren] = {-1, -1};
   MPI_Comm children;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -66,14 +119,14 @@ void spawned(CheckedProgram& program, const char* path) {
     return;  // Debian's MPICH 4.0 cannot: it is built for one process manager and comes with another
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   for (int error : errors) program.equal(error, MPI_SUCCESS);
-  talk_with_children(program, children);
+  talk_with_children(program, children, arrived);
 
   char* commands[] = {const_cast<char*>(path), const_cast<char*>(path)};
   char** arguments_of_each[] = {arguments, arguments};
   const int numbers[] = {1, 1};
   const MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
   MPI_Comm_spawn_multiple(2, commands, arguments_of_each, numbers, infos, 0, MPI_COMM_WORLD, &children, errors);
-  talk_with_children(program, children);
+  talk_with_children(program, children, arrived);
 }
 
 // The even ranks accept, the odd ones connect; the port's name goes by a message.
@@ -109,7 +162,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm parents;
   MPI_Comm_get_parent(&parents);
-  if (parents != MPI_COMM_NULL) return child(parents);
+  if (parents != MPI_COMM_NULL) return child(parents, argv[1]);
   CheckedProgram program;
   spawned(program, argv[0]);
   connected(program);

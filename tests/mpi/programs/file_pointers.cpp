@@ -156,6 +156,7 @@ void shared_pointer(CheckedProgram& program) {
   }
   MPI_Allgather(own.data(), kRecords, MPI_INT, all.data(), kRecords, MPI_INT, MPI_COMM_WORLD);
   program.equal(std::set<int>(all.begin(), all.end()).size(), all.size());
+  program.equal(*std::min_element(all.begin(), all.end()), 0);
   program.equal(*std::max_element(all.begin(), all.end()), static_cast<int>(all.size()) - 1);
 }
 

@@ -1,5 +1,5 @@
-// Requests that the program itself completes, in one array with those of Spillway and of the MPI library; and MPI 4's
-// exchanges with a request.
+// Requests that the program itself completes, which are the MPI library's, in one array with those of Spillway; and MPI
+// 4's exchanges with a request.
 #include <array>
 #include <atomic>
 #include <thread>
@@ -55,7 +55,7 @@ void alone(CheckedProgram& program) {
   program.holds(request == MPI_REQUEST_NULL);
 }
 
-// A receive, a request of the program's, an exchange of the library's (nobody is spared it), and none.
+// A receive, a request of the program's, a collective, and none.
 void among_others(CheckedProgram& program) {
   for (int round = 0; round < 3; ++round) {
     Calls calls;

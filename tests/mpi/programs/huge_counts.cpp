@@ -76,7 +76,7 @@ void long_type(CheckedProgram& program, Array& array) {
   MPI_Type_free(&half);
 }
 
-#ifdef SPILLWAY_TEST_HAS_MPI_4
+#if MPI_VERSION >= 4  // Open MPI 5.0 lacks these
 void large_count(CheckedProgram& program, Array& array) {
   array.fill(program.rank());
   if (program.rank() == 0) {
@@ -92,6 +92,7 @@ void large_count(CheckedProgram& program, Array& array) {
     program.equal(count, kLength);
     program.holds(array.is_of(0, 0, kLength));
   }
+  if (program.rank() == 0) array.fill(5);
   MPI_Bcast_c(array.data(), kLength, MPI_CHAR, 1, MPI_COMM_WORLD);
   program.holds(array.is_of(0, 0, kLength));
 }
@@ -121,7 +122,7 @@ int main(int argc, char** argv) {
   CheckedProgram program(&argc, &argv);
   Array array;
   long_type(program, array);
-#ifdef SPILLWAY_TEST_HAS_MPI_4
+#if MPI_VERSION >= 4  // Open MPI 5.0 lacks these
   large_count(program, array);
   reduction(program, array);
   far_places(program, array);

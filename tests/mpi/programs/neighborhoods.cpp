@@ -120,6 +120,7 @@ class Exchange {
       check_different(round);
       check_gathered(round);
       check_equal(round);
+      for (size_t i = 0; i < neighborhood_.sources.size(); ++i) program_.equal(again_[i], neighborhood_.sources[i]);
     }
     for (MPI_Request& request : requests) MPI_Request_free(&request);
   }

@@ -77,7 +77,7 @@ void one_by_one(Channel& channel, int round) {
   channel.finish();
 }
 
-void range_and_list(Channel& channel, int round) {
+[[maybe_unused]] void range_and_list(Channel& channel, int round) {
   channel.start(round);
   for (int partition = 0; partition < kPartitions; ++partition) channel.fill(partition);
   int odd[] = {7, 5};  // not const: MPICH 4.0 wants it so
@@ -88,7 +88,7 @@ void range_and_list(Channel& channel, int round) {
 }
 
 // The other rank does nothing but wait for another message.
-void while_others_sleep(CheckedProgram& program, Channel& channel, int round) {
+[[maybe_unused]] void while_others_sleep(CheckedProgram& program, Channel& channel, int round) {
   channel.start(round);
   int word = 0;
   if (program.rank() != 0) MPI_Recv(&word, 1, MPI_INT, program.rank() - 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -100,7 +100,7 @@ void while_others_sleep(CheckedProgram& program, Channel& channel, int round) {
   channel.finish();
 }
 
-void by_threads(Channel& channel, int round) {
+[[maybe_unused]] void by_threads(Channel& channel, int round) {
   channel.start(round);
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 2; ++thread)
@@ -117,10 +117,12 @@ void by_threads(Channel& channel, int round) {
 void partitions(CheckedProgram& program) {
   Channel channel(program);
   one_by_one(channel, 0);
+#ifndef OMPI_MAJOR_VERSION  // Open MPI 5.0 takes partitions of one round for those of another
   range_and_list(channel, 1);
   while_others_sleep(program, channel, 2);
   by_threads(channel, 3);
   one_by_one(channel, 4);
+#endif
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <string>
 #include <vector>
 
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
@@ -37,30 +37,37 @@ long wrong_after_a_round(MPI_Comm comm, std::vector<int>& data) {
 
 }  // namespace
 
+MPI_Session last_session = MPI_SESSION_NULL;
+
 int main(int argc, char** argv) {
   const size_t mib = argc > 1 ? static_cast<size_t>(atol(argv[1])) : 1;
-  const bool calls_init = argc > 2 && strcmp(argv[2], "init") == 0;
-  const int times = argc > 2 ? 2 : 1;
+  const std::string more = argc > 2 ? argv[2] : "";
+  if (more == "exit") atexit([] { MPI_Session_finalize(&last_session); });
+  if (more == "early") MPI_Init(&argc, &argv);
   std::vector<int> data;
   long wrong = 0;
   int rank = 0, size = 0;
-  for (int time = 0; time < times; ++time) {
+  for (int time = 0; time < (more == "again" || more == "init" ? 2 : 1); ++time) {
     MPI_Session session;
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
     data.resize((mib << 20) / sizeof(int));  // what a rank has before it is known of is resident, of all at a time
     MPI_Comm comm = world_of(session);
+    if (more == "early") MPI_Finalize();
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     wrong += wrong_after_a_round(comm, data);
     MPI_Comm_free(&comm);
-    MPI_Session_finalize(&session);
-    if (calls_init && time == 0) {
+    if (more == "exit")
+      last_session = session;
+    else
+      MPI_Session_finalize(&session);
+    if (more == "init" && time == 0) {
       MPI_Init(&argc, &argv);
       wrong += wrong_after_a_round(MPI_COMM_WORLD, data);
     }
   }
   if (rank == 0) printf("%ld wrong values on %d ranks\n", wrong, size);
-  if (calls_init) MPI_Finalize();
+  if (more == "init") MPI_Finalize();
   return wrong == 0 ? 0 : 1;
 }
 #else
