@@ -100,7 +100,7 @@ Failure failure_of_missing_init() {
   Failure failure;
   failure.what = "exited without calling MPI_Init, which other ranks have called";
   failure.cause = "those ranks would wait for it for ever";
-  failure.remedy = "let every rank call MPI_Init, or none";
+  failure.remedy = "let every rank call MPI_Init (or begin a session), or none";
   return failure;
 }
 
@@ -108,7 +108,8 @@ Failure failure_of_missing_finalize() {
   Failure failure;
   failure.what = "exited without calling MPI_Finalize";
   failure.cause = "other ranks may wait for it for ever; status 0 would hide an incomplete result";
-  failure.remedy = "call MPI_Finalize before the program ends, or MPI_Abort to end all ranks at once";
+  failure.remedy =
+      "call MPI_Finalize before the program ends (end all sessions), or MPI_Abort to end all ranks at once";
   return failure;
 }
 
