@@ -38,11 +38,11 @@ class CollectiveCall {
   // whatever its own buffer holds (MALLOC_PERTURB_ shows it).
   Items& items(MPI_Datatype basic, int elements, int64_t items) {
     if (is_nonblocking_ && communicator_.is_inter()) return items_of(RandomType::contiguous(basic, elements), items);
-    return keep(std::make_unique<Items>(RandomType(own_, basic, elements), items, own_.next()));
+    return items_of(arranged(own_, basic, elements, items), items);
   }
   // The same on all ranks.
   Items& items_alike(MPI_Datatype basic, int elements, int64_t items) {
-    return keep(std::make_unique<Items>(RandomType(shared_, basic, elements), items, own_.next()));
+    return items_of(arranged(shared_, basic, elements, items), items);
   }
   Items& items_of(RandomType&& type, int64_t items) {
     return keep(std::make_unique<Items>(std::move(type), items, own_.next()));
@@ -74,6 +74,15 @@ class CollectiveCall {
   }
 
  private:
+  // Of what a rank has for itself, Open MPI 4.1 puts the pieces of types with gaps into wrong places beyond 64 KiB.
+  static RandomType arranged(Random& random, MPI_Datatype basic, int elements, int64_t items) {
+    RandomType type(random, basic, elements);
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION == 4
+    if (type.has_gaps() && items * type.extent() > 65536) return RandomType::contiguous(basic, elements);
+#endif
+    static_cast<void>(items);
+    return type;
+  }
   Items& keep(std::unique_ptr<Items> items) { return *buffers_.emplace_back(std::move(items)); }
 
   Program& program_;

@@ -162,7 +162,11 @@ void start_alltoall(CollectiveCall& call, Random& random) {
 void start_uneven_alltoall(CollectiveCall& call, Random& random) {
   const Communicator& communicator = call.communicator();
   const Item item(call.program(), random, 4 * call.program().size());
-  const bool has_types = random.chance(50);
+  bool has_types = random.chance(50);
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION == 4
+  // MPI_Ialltoallw of Open MPI 4.1 counts the types of the other group by its own size, and mixes up what is in place.
+  has_types = has_types && !call.is_nonblocking();
+#endif
   // Not with one datatype for all, of which Open MPI 4.1.2 makes nonsense.
   const bool is_in_place = random.chance(20) && has_types && !communicator.is_inter();
   const int low = communicator.size(0);

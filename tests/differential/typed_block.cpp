@@ -143,6 +143,12 @@ void RandomType::measure() {
   MPI_Type_get_true_extent(handle_, &true_lower_bound_, &true_extent_);
 }
 
+bool RandomType::has_gaps() const {
+  int size = 0;
+  MPI_Type_size(handle_, &size);
+  return extent_ != size || true_extent_ != size || true_lower_bound_ != 0;
+}
+
 void RandomType::release() {
   if (std::exchange(is_owned_, false)) MPI_Type_free(&handle_);
 }

@@ -29,6 +29,7 @@ class RandomType {
 
   MPI_Datatype handle() const { return handle_; }
   MPI_Aint extent() const { return extent_; }
+  bool has_gaps() const;
 
  private:
   friend class Block;
