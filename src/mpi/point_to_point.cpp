@@ -128,19 +128,13 @@ int send_receive(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffe
   return raise(comm->handle, request.outcome.error);
 }
 
-// A send is on its way and cannot be taken back. But a wait for what was to be cancelled must end whatever others do
-// (MPI 4.1, 3.8.4), so a synchronous send does not wait for its receiver any more.
 void cancel(Runtime& runtime, Request& request) {
-  if (request.kind == Request::Kind::collective || request.is_complete || !request.is_active) return;
+  if (request.kind != Request::Kind::receive || request.is_complete || !request.is_active) return;
   runtime.take_news();
-  if (request.kind == Request::Kind::send) {
-    request.token = 0;
-  } else {
-    if (!runtime.matching.withdraw(&request.posted)) return;
-    request.is_complete = true;
-    request.outcome = Outcome{};
-    request.outcome.cancelled = true;
-  }
+  if (!runtime.matching.withdraw(&request.posted)) return;
+  request.is_complete = true;
+  request.outcome = Outcome{};
+  request.outcome.cancelled = true;
   // Another thread may sleep for it.
   if (runtime.scheduler.sleeping_threads() != 0) node::LocalRank::ring(runtime.self.record());
 }
