@@ -70,6 +70,11 @@ void gather_asleep(Runtime& runtime, uint64_t context, const std::vector<uint32_
   for (uint32_t other : others) signal(other);
 }
 
+bool is_followed(Runtime& runtime, MPI_Comm comm) {
+  const mpi::CallLock lock;
+  return runtime.communicators.find(comm) != nullptr;
+}
+
 }  // namespace
 
 LibraryCall::LibraryCall()
@@ -144,7 +149,10 @@ DelegatedCollective::DelegatedCollective(const char*) {
 
 DelegatedCollective::~DelegatedCollective() = default;
 
-void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm) { call_.created(code, newcomm); }
+void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm over) {
+  if (call_.runtime() == nullptr || (over != MPI_COMM_NULL && !is_followed(*call_.runtime(), over))) return;
+  call_.created(code, newcomm);
+}
 
 void DelegatedCollective::opened(int code) {
   Runtime* runtime = call_.runtime();
@@ -167,8 +175,6 @@ DelegatedBlocking::DelegatedBlocking(const char*) {
 }
 
 DelegatedBlocking::~DelegatedBlocking() = default;
-
-void DelegatedBlocking::created(int code, MPI_Comm* newcomm, MPI_Comm) { call_.created(code, newcomm); }
 
 // Before the call: the library may work on the buffers before it returns, and another thread must not unload them.
 DelegatedRequest::DelegatedRequest(const char*)

@@ -86,7 +86,8 @@ class DelegatedCollective {
   DelegatedCollective& operator=(const DelegatedCollective&) = delete;
 
   // The call returned `code`. On success *newcomm is a communicator made from `over` (MPI_COMM_NULL: made from a
-  // group), or MPI_COMM_NULL where this rank is no member.
+  // group), or MPI_COMM_NULL where this rank is no member. What is made from one that Spillway does not follow, it does
+  // not follow either: MPICH 4.0 takes the processes of others that are in it for ranks of the job.
   void created(int code, MPI_Comm* newcomm, MPI_Comm over);
 
   // The call returned `code`. On success the library may use this rank's memory (for others, or to read a file) until
@@ -107,9 +108,6 @@ class DelegatedBlocking {
   ~DelegatedBlocking();
   DelegatedBlocking(const DelegatedBlocking&) = delete;
   DelegatedBlocking& operator=(const DelegatedBlocking&) = delete;
-
-  // As above. Only MPI_Comm_join makes a communicator outside of any collective call.
-  void created(int code, MPI_Comm* newcomm, MPI_Comm over);
 
  private:
   LibraryCall call_;

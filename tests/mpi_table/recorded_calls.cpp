@@ -66,7 +66,6 @@ void DelegatedCollective::closed(int code) { std::printf(" closed(%d)", code); }
 
 DelegatedBlocking::DelegatedBlocking(const char* function) { std::printf("%s: block", function); }
 DelegatedBlocking::~DelegatedBlocking() { std::printf(" leave"); }
-void DelegatedBlocking::created(int code, MPI_Comm* newcomm, MPI_Comm over) { print_created(code, newcomm, over); }
 
 DelegatedRequest::DelegatedRequest(const char* function) : runtime_(nullptr) { std::printf("%s: request", function); }
 DelegatedRequest::~DelegatedRequest() { std::printf(" leave"); }

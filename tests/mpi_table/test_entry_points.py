@@ -19,7 +19,7 @@ TABLE = function_table.read_table()
 EXPECTED = """\
 MPI_Comm_dup: gather(old) library created(0,new,old) leave -> 0
 MPI_Comm_create_group: gather(group) library created(0,new,null) leave -> 0
-MPI_Comm_join: block library created(0,new,null) leave -> 0
+MPI_Comm_join: block library leave -> 0
 MPI_Comm_idup: request library created(0,new,old) started(0,request) leave -> 0
 MPI_File_iread: request library started(0,request) leave -> 0
 MPI_File_sync: gather(file) library leave -> 0

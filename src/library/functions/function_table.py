@@ -83,7 +83,8 @@ def _check(function: Function) -> None:
         require(function.kind in DELEGATED_KINDS, "only a delegated function has the tag `over`")
     if function.creates:
         require(function.type_of(function.creates) == "MPI_Comm *", f"{function.creates!r} returns no communicator")
-        require(function.kind in DELEGATED_KINDS, "only a delegated function has the tag `creates`")
+        kinds = ("collective", "request")
+        require(function.kind in kinds, "only a collective or one with a request has the tag `creates`")
     if function.kind == "collective":
         require(function.over is not None, "a collective function needs the tag `over`")
     if function.kind == "request":
