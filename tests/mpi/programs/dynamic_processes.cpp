@@ -93,6 +93,7 @@ void talk_with_children(CheckedProgram& program, MPI_Comm children, const std::s
     if (way == kNonblocking && program.rank() == 1) say_when_it_has_come(program, arrived);
     MPI_Barrier(MPI_COMM_WORLD);
   }
+  if (program.size() == 1) unlink(arrived.c_str());
   MPI_Comm all;
   MPI_Intercomm_merge(children, 0, &all);
   int sum = 0, own = -1;
