@@ -104,7 +104,7 @@ int PMPI_Win_free(MPI_Win*) { return library_call(nullptr, nullptr, kFailure); }
 int PMPI_Win_fence(int, MPI_Win) { return library_call(nullptr, nullptr); }
 int PMPI_Win_flush(int, MPI_Win window) { return library_call(nullptr, nullptr, window == kWindow ? kFailure : 0); }
 #ifdef HAS_MPI_4  // this mpi.h declares them
-int PMPI_Psend_init(const void*, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request* request) {
+int PMPI_Precv_init(void*, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request* request) {
   return library_call(nullptr, request);
 }
 #endif
@@ -127,7 +127,7 @@ int main() {
   std::printf(" -> %d\n", MPI_Win_fence(0, kWindow));
   std::printf(" -> %d\n", MPI_Win_flush(0, kWindow));
 #ifdef HAS_MPI_4  // this mpi.h declares them
-  std::printf(" -> %d\n", MPI_Psend_init(nullptr, 0, 0, kType, 0, 0, kOldComm, MPI_INFO_NULL, &request));
+  std::printf(" -> %d\n", MPI_Precv_init(nullptr, 0, 0, kType, 0, 0, kOldComm, MPI_INFO_NULL, &request));
 #endif
   return 0;
 }

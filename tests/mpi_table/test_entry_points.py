@@ -29,7 +29,7 @@ MPI_Win_free: gather() library closed(77) leave -> 77
 MPI_Win_fence: gather() library leave -> 0
 MPI_Win_flush: block library leave -> 77
 """
-EXPECTED_OF_MPI_4 = "MPI_Psend_init: request library prepared(0,request) leave -> 0\n"
+EXPECTED_OF_MPI_4 = "MPI_Precv_init: request library prepared(0,request) leave -> 0\n"
 
 
 def run(*command: str) -> "subprocess.CompletedProcess[str]":
@@ -130,7 +130,7 @@ def stand_ins_for_the_library(program_objects: List[Path]) -> str:
 def test_entry_points_wrap_the_library_call_in_order(
     mpi_library: str, declared: Dict[str, mpi_header.Prototype], entry_points_object: Path, generated: Path
 ) -> None:
-    has_mpi_4 = "MPI_Psend_init" in declared
+    has_mpi_4 = "MPI_Precv_init" in declared
     source = Path(__file__).with_name("recorded_calls.cpp")
     calls_object, program = generated / "recorded_calls.o", generated / "recorded_calls"
     done = compile_object(mpi_library, source, calls_object, *(["-DHAS_MPI_4"] if has_mpi_4 else []))
