@@ -23,7 +23,7 @@ extern "C" {
 #define SPILLWAY_NOT_RUNNING (-1) /* not under `spillway run`, or before MPI_Init */
 #define SPILLWAY_NOT_ALLOWED (-2) /* the rank is inside the critical section already, or leaves it from outside */
 #define SPILLWAY_NOT_MANAGED (-3) /* the range does not lie in one allocation of storage-backed memory */
-#define SPILLWAY_IN_USE (-4)      /* the MPI library may use any memory of the rank: a request or window is open */
+#define SPILLWAY_IN_USE (-4) /* the MPI library may use any memory of the rank now (docs/reference/c-interface.md) */
 
 /* One rank's memory and traffic, and its node's. Sizes in bytes, times in nanoseconds, since MPI_Init. */
 struct spillway_usage {

@@ -70,6 +70,13 @@ void gather_asleep(Runtime& runtime, uint64_t context, const std::vector<uint32_
   for (uint32_t other : others) signal(other);
 }
 
+// The same of a group, which it frees. Processes that are no ranks of the job cannot be gathered.
+void gather_members(Runtime& runtime, MPI_Group group, const char* function) {
+  std::vector<uint32_t> members;
+  if (mpi::world_ranks_of(group, members)) gather_asleep(runtime, context_of(members), members, function);
+  PMPI_Group_free(&group);
+}
+
 bool is_followed(Runtime& runtime, MPI_Comm comm) {
   const mpi::CallLock lock;
   return runtime.communicators.find(comm) != nullptr;
@@ -98,6 +105,14 @@ void LibraryCall::created(int code, MPI_Comm* newcomm) {
   if (made == nullptr) return;
   const mpi::CallLock lock;
   runtime_->communicators.enter(made);
+}
+
+// After the call, and before the rank may be asked for memory again.
+template <typename Tell>
+void LibraryCall::tell_windows(int code, Tell tell) {
+  if (runtime_ == nullptr || code != MPI_SUCCESS) return;
+  const mpi::CallLock lock;
+  tell(runtime_->windows);
 }
 
 LibraryCall::~LibraryCall() {
@@ -133,17 +148,18 @@ DelegatedCollective::DelegatedCollective(const char* function, OverFile over) {
   file_ = mpi::handle_value(over.file);
   call_.leave_slot(node::RankState::blocked_collective);
   MPI_Group group = MPI_GROUP_NULL;
-  std::vector<uint32_t> members;
-  if (over.file != MPI_FILE_NULL && PMPI_File_get_group(over.file, &group) == MPI_SUCCESS) {
-    if (mpi::world_ranks_of(group, members)) gather_asleep(*runtime, context_of(members), members, function);
-    PMPI_Group_free(&group);
-  }
+  if (over.file != MPI_FILE_NULL && PMPI_File_get_group(over.file, &group) == MPI_SUCCESS)
+    gather_members(*runtime, group, function);
   call_.enter_library();
 }
 
-DelegatedCollective::DelegatedCollective(const char*) {
-  if (call_.runtime() == nullptr) return;
-  call_.leave_slot(node::RankState::delegated);
+DelegatedCollective::DelegatedCollective(const char* function, OverWindow over) {
+  Runtime* runtime = call_.runtime();
+  if (runtime == nullptr) return;
+  call_.leave_slot(node::RankState::blocked_collective);
+  MPI_Group group = MPI_GROUP_NULL;
+  if (over.window != MPI_Win{} && PMPI_Win_get_group(over.window, &group) == MPI_SUCCESS)
+    gather_members(*runtime, group, function);
   call_.enter_library();
 }
 
@@ -158,14 +174,27 @@ void DelegatedCollective::opened(int code) {
   Runtime* runtime = call_.runtime();
   if (runtime == nullptr || code != MPI_SUCCESS) return;
   const mpi::CallLock lock;
-  if (file_ == 0 || runtime->busy_files.insert(file_).second) runtime->pin();
+  if (runtime->busy_files.insert(file_).second) runtime->pin();
 }
 
 void DelegatedCollective::closed(int code) {
   Runtime* runtime = call_.runtime();
   if (runtime == nullptr) return;
   const mpi::CallLock lock;
-  if (file_ != 0 ? runtime->busy_files.erase(file_) != 0 : code == MPI_SUCCESS) runtime->unpin();
+  if (runtime->busy_files.erase(file_) != 0) runtime->unpin();
+}
+
+void DelegatedCollective::window_made(int code, const MPI_Win* win, const void* base, MPI_Aint bytes) {
+  call_.tell_windows(
+      code, [&](mpi::Windows& windows) { windows.made(mpi::handle_value(*win), base, static_cast<uint64_t>(bytes)); });
+}
+
+void DelegatedCollective::window_freed(int code, MPI_Win freed) {
+  call_.tell_windows(code, [&](mpi::Windows& windows) { windows.freed(mpi::handle_value(freed)); });
+}
+
+void DelegatedCollective::operations_completed(int code, MPI_Win win) {
+  call_.tell_windows(code, [&](mpi::Windows& windows) { windows.completed_all(mpi::handle_value(win)); });
 }
 
 DelegatedBlocking::DelegatedBlocking(const char*) {
@@ -175,6 +204,32 @@ DelegatedBlocking::DelegatedBlocking(const char*) {
 }
 
 DelegatedBlocking::~DelegatedBlocking() = default;
+
+void DelegatedBlocking::window_attached(int code, MPI_Win win, const void* base, MPI_Aint bytes) {
+  call_.tell_windows(code, [&](mpi::Windows& windows) {
+    windows.attached(mpi::handle_value(win), base, static_cast<uint64_t>(bytes));
+  });
+}
+
+void DelegatedBlocking::window_detached(int code, MPI_Win win, const void* base) {
+  call_.tell_windows(code, [&](mpi::Windows& windows) { windows.detached(mpi::handle_value(win), base); });
+}
+
+void DelegatedBlocking::operation_begun(int code, MPI_Win win, int target, const void* address, MPI_Count count,
+                                        MPI_Datatype type) {
+  call_.tell_windows(code, [&](mpi::Windows& windows) {
+    const mpi::Span span = mpi::span_of(count, type);
+    windows.begun(mpi::handle_value(win), target, static_cast<const char*>(address) + span.first, span.bytes);
+  });
+}
+
+void DelegatedBlocking::operations_completed(int code, MPI_Win win, int target) {
+  call_.tell_windows(code, [&](mpi::Windows& windows) { windows.completed(mpi::handle_value(win), target); });
+}
+
+void DelegatedBlocking::operations_completed(int code, MPI_Win win) {
+  call_.tell_windows(code, [&](mpi::Windows& windows) { windows.completed_all(mpi::handle_value(win)); });
+}
 
 // Before the call: the library may work on the buffers before it returns, and another thread must not unload them.
 DelegatedRequest::DelegatedRequest(const char*)

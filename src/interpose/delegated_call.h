@@ -51,6 +51,10 @@ class LibraryCall {
   // The call returned `code`; on success *newcomm is a communicator, or MPI_COMM_NULL.
   void created(int code, MPI_Comm* newcomm);
 
+  // The same of a window: tells its rank's windows (mpi/windows.h).
+  template <typename Tell>
+  void tell_windows(int code, Tell tell);
+
  private:
   mpi::Runtime* runtime_;
   mpi::CallLock lock_;
@@ -70,6 +74,13 @@ struct OverFile {
   MPI_File file;
 };
 
+// The ranks that have a window together.
+struct OverWindow {
+  explicit OverWindow(MPI_Win handle) : window(handle) {}
+  explicit OverWindow(const MPI_Win* handle) : window(handle != nullptr ? *handle : MPI_Win{}) {}
+  MPI_Win window;
+};
+
 class DelegatedCollective {
  public:
   // Gathers the ranks of `over` (of an intercommunicator: the local group) before the call.
@@ -79,8 +90,9 @@ class DelegatedCollective {
   // Gathers those who have opened the file. Its library moves their data between all of them, so the buffers of all
   // are in memory during the call, and no more of them than that.
   DelegatedCollective(const char* function, OverFile over);
-  // The group is that of a window, which Spillway does not follow: no slot during the call.
-  explicit DelegatedCollective(const char* function);
+  // Gathers those who have made the window. The library moves messages between all of them, so what is in memory of all
+  // during the call is no more than it uses.
+  DelegatedCollective(const char* function, OverWindow over);
   ~DelegatedCollective();
   DelegatedCollective(const DelegatedCollective&) = delete;
   DelegatedCollective& operator=(const DelegatedCollective&) = delete;
@@ -90,12 +102,17 @@ class DelegatedCollective {
   // not follow either: MPICH 4.0 takes the processes of others that are in it for ranks of the job.
   void created(int code, MPI_Comm* newcomm, MPI_Comm over);
 
-  // The call returned `code`. On success the library may use this rank's memory (for others, or to read a file) until
-  // another call has closed what this one has opened: meanwhile the memory stays where it is, and the rank plays the
-  // library's part in it while it sleeps. A file has one such operation at a time, which is closed with success or
-  // without.
+  // The call returned `code`. On success the library may use this rank's memory until another call has closed what this
+  // one has opened: meanwhile the memory stays where it is, and the rank plays the library's part in it while it
+  // sleeps. A file has one such operation at a time, which is closed with success or without.
   void opened(int code);
   void closed(int code);
+
+  // The call returned `code`. On success *win is a window with this memory, or what had that handle is no window any
+  // more, or all operations that this rank has begun on it are complete.
+  void window_made(int code, const MPI_Win* win, const void* base, MPI_Aint bytes);
+  void window_freed(int code, MPI_Win freed);
+  void operations_completed(int code, MPI_Win win);
 
  private:
   LibraryCall call_;
@@ -108,6 +125,14 @@ class DelegatedBlocking {
   ~DelegatedBlocking();
   DelegatedBlocking(const DelegatedBlocking&) = delete;
   DelegatedBlocking& operator=(const DelegatedBlocking&) = delete;
+
+  // The call returned `code`. On success the window has this memory too, or no longer; or an operation on rank `target`
+  // of it has begun, whose buffer is in use until it is complete; or those on one rank, or all, are complete.
+  void window_attached(int code, MPI_Win win, const void* base, MPI_Aint bytes);
+  void window_detached(int code, MPI_Win win, const void* base);
+  void operation_begun(int code, MPI_Win win, int target, const void* address, MPI_Count count, MPI_Datatype type);
+  void operations_completed(int code, MPI_Win win, int target);
+  void operations_completed(int code, MPI_Win win);
 
  private:
   LibraryCall call_;

@@ -29,8 +29,12 @@ RangeResult carry_out(Runtime& runtime, spillway_range_operation operation, void
 SPILLWAY_ENTRY int spillway_range_of_rank(spillway_range_operation operation, void* address, size_t bytes) {
   Runtime* runtime = spillway::mpi::runtime();
   if (runtime == nullptr) return SPILLWAY_NOT_RUNNING;
-  if (operation != SPILLWAY_RANGE_LOAD && runtime->self.record().pins != 0) return SPILLWAY_IN_USE;
-  return carry_out(*runtime, operation, address, bytes) == RangeResult::done ? SPILLWAY_SUCCESS : SPILLWAY_NOT_MANAGED;
+  if (operation != SPILLWAY_RANGE_LOAD &&
+      (runtime->self.record().pins != 0 || runtime->self.record().library_calls != 0))
+    return SPILLWAY_IN_USE;
+  const RangeResult result = carry_out(*runtime, operation, address, bytes);
+  if (result == RangeResult::pinned) return SPILLWAY_IN_USE;
+  return result == RangeResult::done ? SPILLWAY_SUCCESS : SPILLWAY_NOT_MANAGED;
 }
 
 SPILLWAY_ENTRY void* spillway_allocate_of_rank(size_t bytes) {

@@ -205,9 +205,23 @@ void NodeAgent::take_message(Connection& connection, const AttachMessage& messag
       return job_.rank_gave_up(connection.rank, message.text, message.wait_status);
     case MessageKind::finalized:
       return job_.rank_finalized(connection.rank);
+    case MessageKind::cannot_stop_threads:
+      return warn_of_threads();
     default:
       return;
   }
+}
+
+void NodeAgent::warn_of_threads() {
+  if (std::exchange(has_warned_of_threads_, true)) return;
+  fprintf(stderr,
+          "spillway: the threads of a rank cannot be stopped while its memory is unloaded (host %s)\n"
+          "  Cause:  the system does not let a process trace its children (ptrace), or a debugger has them already.\n"
+          "  Effect: what a thread writes to large arrays while its rank is blocked in MPI can be lost, and ranks of "
+          "which several threads\n          call MPI are not unloaded. Programs with one thread per rank are not "
+          "affected.\n"
+          "  Remedy: in a container, allow ptrace (--cap-add SYS_PTRACE); else run without the debugger.\n",
+          host_.c_str());
 }
 
 void NodeAgent::greet(Connection& connection, const AttachMessage& hello) {

@@ -42,6 +42,7 @@ class NodeAgent {
   void take_messages(int socket);
   void take_message(Connection& connection, const AttachMessage& message);
   void greet(Connection& connection, const AttachMessage& hello);
+  void warn_of_threads();
   void drain_library_of(int rank);
   void lose(int socket);
   int wait_for_event();
@@ -62,6 +63,7 @@ class NodeAgent {
   Descriptor listener_;
   Descriptor signals_;
   Descriptor events_;
+  bool has_warned_of_threads_ = false;
   std::unordered_map<int, Connection> connections_;  // by socket
 };
 

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string>
+#include <utility>
 
 #include "launch/descendants.h"
 
@@ -69,6 +71,7 @@ int RankParent::run() {
   sigprocmask(SIG_BLOCK, &set, &original_signals_);
   signals_ = Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!attach_to_agent()) return 1;
+  if (!listen_for_program()) return 1;
   if (!start_program()) exit_status_ = 127;
   supervise();
   end_descendants();  // what the program left running
@@ -89,6 +92,14 @@ bool RankParent::attach_to_agent() {
   hello.world_rank = world_rank_;
   hello.pid = getpid();
   return send_message(agent_.number(), hello);
+}
+
+bool RankParent::listen_for_program() {
+  const std::string name = random_socket_name();
+  listener_ = listen_on(name);
+  if (!listener_) perror("spillway-rank: cannot listen for the program");
+  setenv(node::kParentVariable, name.c_str(), 1);
+  return static_cast<bool>(listener_);
 }
 
 bool RankParent::start_program() {
@@ -133,11 +144,39 @@ void RankParent::become_program(int failure_pipe, pid_t parent) {
 
 void RankParent::supervise() {
   while (!is_released_ || program_ > 0) {
-    pollfd waits[] = {{agent_.number(), POLLIN, 0}, {signals_.number(), POLLIN, 0}};
-    if (poll(waits, 2, -1) < 0 && errno != EINTR) return;
+    const bool is_asked = static_cast<bool>(stop_request_.socket);
+    pollfd waits[] = {{agent_.number(), POLLIN, 0},
+                      {signals_.number(), POLLIN, 0},
+                      {is_asked ? stop_request_.socket.number() : listener_.number(), POLLIN, 0}};
+    if (poll(waits, 3, -1) < 0 && errno != EINTR) return;
     if (waits[1].revents != 0) take_signal();
     if (agent_ && waits[0].revents != 0) take_message();
+    if (waits[2].revents == 0) continue;
+    if (is_asked)
+      take_stop_request();
+    else
+      stop_request_ = accept_peer(listener_.number());
   }
+}
+
+// One at a time: a second one waits in the listener.
+void RankParent::take_stop_request() {
+  AttachMessage message;
+  const Received received = receive_message(stop_request_.socket.number(), message);
+  if (received == Received::nothing) return;
+  if (received == Received::message && static_cast<MessageKind>(message.kind) == MessageKind::stop_threads)
+    return stop_threads(message.pid);
+  threads_.let_go();
+  stop_request_.socket.close();
+}
+
+void RankParent::stop_threads(int thread) {
+  const node::ThreadStop result = threads_.stop(stop_request_.pid, thread);
+  if (result == node::ThreadStop::not_allowed && !std::exchange(has_complained_, true))
+    send_message(agent_.number(), make_message(MessageKind::cannot_stop_threads));
+  AttachMessage reply = make_message(MessageKind::threads_stopped);
+  reply.wait_status = static_cast<int32_t>(result);
+  send_message(stop_request_.socket.number(), reply);
 }
 
 void RankParent::take_message() {
@@ -189,8 +228,14 @@ void RankParent::take_signal() {
 
 void RankParent::reap() {
   int status = 0;
-  for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;)
-    if (ended == program_) report_end(status);
+  for (pid_t child; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (WIFSTOPPED(status)) {
+      threads_.came_to_a_stop(child, status);
+      continue;
+    }
+    threads_.has_been_reaped(child);
+    if (child == program_) report_end(status);
+  }
 }
 
 void RankParent::report_end(int wait_status) {

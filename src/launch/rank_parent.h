@@ -4,7 +4,7 @@
 // signals on, tells the node agent how the program ended, and exits only when the agent says so. The MPI launcher thus
 // never sees a rank die: it is the agent that decides what a death means, ends the other ranks and prints one message.
 // The program dies with its parent, and the parent ends the program when the agent is gone; what the program itself
-// leaves running ends with the parent.
+// leaves running ends with the parent. It also stops the program's other threads while one of them unloads memory.
 //
 // There is one per rank, 64 or more on a node: it is linked statically, sleeps in poll, and allocates next to nothing.
 #pragma once
@@ -14,6 +14,7 @@
 
 #include "launch/attach_socket.h"
 #include "launch/mpi_segments.h"
+#include "launch/thread_stopper.h"
 
 namespace spillway::launch {
 
@@ -27,10 +28,13 @@ class RankParent {
 
  private:
   bool attach_to_agent();
+  bool listen_for_program();
   bool start_program();
   [[noreturn]] void become_program(int failure_pipe, pid_t parent);
   void supervise();
   void take_message();
+  void take_stop_request();
+  void stop_threads(int thread);
   void take_signal();
   void reap();
   void report_end(int wait_status);
@@ -41,6 +45,10 @@ class RankParent {
   sigset_t original_signals_{};
   Descriptor agent_;
   Descriptor signals_;
+  Descriptor listener_;  // for the library in the program
+  Peer stop_request_;    // threads are stopped until it closes
+  ThreadStopper threads_;
+  bool has_complained_ = false;  // that they cannot be stopped
   MpiSegments segments_;
   pid_t program_ = 0;  // 0: not running
   bool is_released_ = false;

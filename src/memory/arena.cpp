@@ -5,14 +5,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
+#include "base/system_calls.h"
 #include "memory/blocked_signals.h"
 #include "memory/mutex_holder.h"
 #include "memory/page_map.h"
 
 namespace spillway::memory {
 namespace {
+
+namespace kernel = base::kernel;
 
 constexpr uint64_t kHugePageBytes = 2 << 20;
 constexpr uint64_t kStackBytes = 64 << 10;  // more than unloading takes of the stack
@@ -23,13 +27,36 @@ constexpr uint64_t kSmallestArenaBytes = 1ull << 36;
 constexpr uint64_t kGapBytes = 64 << 10;
 constexpr uint64_t kBounceBytes = 1 << 20;
 
+// What other threads are stopped for at a time: some hundredths of a second on a fast device.
+constexpr uint64_t kBatchBytes = 64 << 20;
+constexpr uint32_t kBatchRegions = 64;
+
 // Enough for the work arrays of an iteration; beyond it, clearing pages is small beside the work on what they hold.
 constexpr uint64_t kMaximumSpareBytes = 128 << 20;
 
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
+// Stopped, or not to be stopped now, for the life of a scope. After the arena's mutex has been taken, as one of them
+// may hold it.
+class StoppedThreads {
+ public:
+  explicit StoppedThreads(const ThreadControl& threads)
+      : threads_(threads), are_stopped_(threads.stop == nullptr || threads.stop()) {}
+  ~StoppedThreads() {
+    if (threads_.let_go != nullptr) threads_.let_go();
+  }
+  StoppedThreads(const StoppedThreads&) = delete;
+  StoppedThreads& operator=(const StoppedThreads&) = delete;
+
+  explicit operator bool() const { return are_stopped_; }
+
+ private:
+  const ThreadControl& threads_;
+  bool are_stopped_;
+};
+
 void* map_private(uint64_t bytes, int protection) {
-  void* address = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* address = kernel::map(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return address == MAP_FAILED ? nullptr : address;
 }
 
@@ -214,6 +241,7 @@ void Arena::free(void* address) {
     charged_to = account_;
     Region* region = region_at(address);
     region_of_granule_[(region->begin - begin_) / kGranuleBytes] = 0;
+    if (std::exchange(region->pins, 0) != 0) pinned_bytes_ -= region->bytes;
     if (spare_count_ == kMaximumSpare) let_go(remove_spare(0));
     if (!keep_spare(*region, std::min(limit, kMaximumSpareBytes))) let_go(*region);
     while (spare_bytes_ > std::min(limit, kMaximumSpareBytes)) let_go(remove_spare(0));
@@ -266,7 +294,7 @@ void Arena::write_span(const void* data, uint64_t bytes, uint64_t offset, bool h
     memcpy(bounce, static_cast<const char*>(data) + done, part);
     file_.write(bounce, part, offset + done);
   }
-  madvise(bounce, kBounceBytes, MADV_DONTNEED);
+  kernel::advise(bounce, kBounceBytes, MADV_DONTNEED);
 }
 
 void Arena::write_dirty_pages(const Region& region, UnloadResult& result) {
@@ -308,7 +336,7 @@ bool Arena::holds_something(Region& region) {
 void Arena::write_out(Region& region, UnloadResult& result) {
   void* address = reinterpret_cast<void*>(region.begin);
   if (!holds_something(region)) {  // as it began, it needs no place in the file
-    madvise(address, region.bytes, MADV_DONTNEED);
+    kernel::advise(address, region.bytes, MADV_DONTNEED);
     return;
   }
   if (!region.is_file_backed) file_.reserve(region.file_offset, region.bytes);
@@ -317,14 +345,14 @@ void Arena::write_out(Region& region, UnloadResult& result) {
   else
     write_dirty_pages(region, result);
   if (region.is_file_backed) {
-    madvise(address, region.bytes, MADV_DONTNEED);
+    kernel::advise(address, region.bytes, MADV_DONTNEED);
   } else {
     mark_written(region.file_offset, region.bytes);
-    if (mmap(address, region.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, file_.descriptor(),
-             static_cast<off_t>(region.file_offset)) == MAP_FAILED)
+    if (kernel::map(address, region.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
+                    file_.descriptor(), region.file_offset) == MAP_FAILED)
       base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(region.bytes >> 20),
-                  strerror(errno));
-    madvise(address, region.bytes, MADV_HUGEPAGE);  // lets the kernel read ahead 2 MiB at a time
+                  strerrordesc_np(errno));
+    kernel::advise(address, region.bytes, MADV_HUGEPAGE);  // lets the kernel read ahead 2 MiB at a time
     region.is_file_backed = true;
   }
   file_.drop_cache(region.file_offset, region.bytes);
@@ -342,19 +370,53 @@ bool Arena::is_own_stack(const Region& region) {
   return region.begin < end && end - kStackBytes < region.end();
 }
 
+// Registration caches of MPI libraries learn of changed mappings by functions of the C library, which cannot be called
+// while other threads are stopped. This one changes nothing.
+void Arena::announce(const Region& region) {
+  void* address = reinterpret_cast<void*>(region.begin);
+  [[maybe_unused]] const void* same = mremap(address, region.bytes, region.bytes, 0);
+}
+
+// Other threads are stopped for some regions at a time, so that they get on in between.
+template <typename Choice>
+void Arena::unload_regions(uint64_t wanted_bytes, Choice is_chosen, UnloadResult& result) {
+  for (uint32_t next = 0; next < region_count_ && result.released_bytes < wanted_bytes && !result.is_refused;) {
+    const uint64_t batch_bytes = std::min(wanted_bytes - result.released_bytes, kBatchBytes);
+    uint32_t batch[kBatchRegions];
+    uint32_t count = 0;
+    for (uint64_t bytes = 0; next < region_count_ && count < kBatchRegions && bytes < batch_bytes; ++next) {
+      Region& region = regions_[next];
+      if (region.begin == 0 || region.pins != 0 || is_own_stack(region) || !is_chosen(region)) continue;
+      announce(region);
+      bytes += region.bytes;
+      batch[count++] = next;
+    }
+    if (count == 0) return;
+    const StoppedThreads stopped(threads_);
+    result.is_refused = !stopped;
+    for (uint32_t i = 0; i < count && stopped; ++i) unload_region(regions_[batch[i]], result);
+  }
+}
+
 UnloadResult Arena::unload(uint64_t wanted_bytes) {
   UnloadResult result;
   if (!file_.is_open()) return result;
   const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
   result.freed_bytes = result.released_bytes = release_spare();
-  for (const bool at_any_cost : {false, true})  // first what holds nothing yet
-    for (uint32_t i = 0; i < region_count_ && result.released_bytes < wanted_bytes; ++i) {
-      Region& region = regions_[i];
-      if (region.begin == 0 || !is_charged(region) || is_own_stack(region)) continue;
-      if (at_any_cost || !holds_something(region)) unload_region(region, result);
-    }
+  // First what holds nothing yet.
+  unload_regions(
+      wanted_bytes, [this](Region& region) { return is_charged(region) && !holds_something(region); }, result);
+  unload_regions(
+      wanted_bytes, [this](Region& region) { return is_charged(region); }, result);
   return result;
+}
+
+bool Arena::is_any_resident(const Region& region) {
+  PageMap pages(region.begin, region.bytes);
+  for (PageRun run; pages.next(run);)
+    if (run.state != PageState::absent) return true;
+  return false;
 }
 
 UnloadResult Arena::unload_again() {
@@ -362,11 +424,9 @@ UnloadResult Arena::unload_again() {
   if (!file_.is_open()) return result;
   const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
-  for (uint32_t i = 0; i < region_count_; ++i) {
-    Region& region = regions_[i];
-    if (region.begin != 0 && region.is_counted && !is_charged(region) && !is_own_stack(region))
-      write_out(region, result);
-  }
+  unload_regions(
+      ~uint64_t{0},
+      [this](Region& region) { return region.is_counted && !is_charged(region) && is_any_resident(region); }, result);
   return result;
 }
 

@@ -23,8 +23,8 @@
 // A program that knows better may load, unload and discard ranges of its own allocations while it runs (SBMA 3.1). That
 // moves pages, but no charge: a rank that runs is charged for all of its memory, since it may touch any of it.
 //
-// Thread-safe but for unload(), unload_again() and unload_range(), during which no thread of the rank may write to what
-// is unloaded. Allocates nothing from malloc.
+// Thread-safe but for unload_range(), during which no thread of the rank may write to what is unloaded; unload() and
+// unload_again() stop the other threads. Allocates nothing from malloc.
 //
 // Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged, spare ones included; every
 // granule of the file that was ever written has its bit in written_; managed_bytes_ == sum of `bytes` over regions with
@@ -49,6 +49,13 @@ struct MemoryAccount {
   uint64_t (*spare_limit)() = nullptr;  // how much memory that it does not use the rank may keep now
 };
 
+// The rank's other threads, which must not write to memory while it is unloaded. Unset before MPI_Init and in forked
+// children.
+struct ThreadControl {
+  bool (*stop)() = nullptr;  // false: it cannot be done now
+  void (*let_go)() = nullptr;
+};
+
 enum class Contents { any, zero };
 
 // What a static variable began with.
@@ -65,11 +72,12 @@ struct UnloadResult {
   uint64_t freed_bytes = 0;     // of these, for good: they were spare
   uint64_t written_bytes = 0;   // to the spill file
   uint64_t loaded_bytes = 0;    // found to have been loaded since the last unload
+  bool is_refused = false;      // other threads could not be stopped: no more was given up
 };
 
 // What came of an operation on a range of addresses. `not_managed`: the range does not lie in one allocation of the
-// arena. `no_storage`: there is no spill file.
-enum class RangeResult { done, not_managed, no_storage };
+// arena. `no_storage`: there is no spill file. `pinned`: it must stay in memory.
+enum class RangeResult { done, not_managed, no_storage, pinned };
 
 class Arena {
  public:
@@ -96,7 +104,11 @@ class Arena {
 
   // From now on allocations are charged to `account`. Returns the bytes allocated so far.
   uint64_t attach(const MemoryAccount& account, const char* spill_directory);
-  void detach() { account_ = MemoryAccount{}; }
+  void control_threads(const ThreadControl& threads) { threads_ = threads; }  // before attach()
+  void detach() {
+    account_ = MemoryAccount{};
+    threads_ = ThreadControl{};
+  }
 
   // From now on the whole pages of a static variable belong to the arena; its other pages hold other variables too.
   // Whoever uses it notices nothing. A range that overlaps with an adopted one is left alone. REQUIRES: attach() was
@@ -132,6 +144,11 @@ class Arena {
   // contents are undefined until they are written again.
   [[nodiscard]] RangeResult discard_range(void* address, size_t bytes);
 
+  // Regions that the range touches are not unloaded until it is unpinned as often. Both return the bytes of all pinned
+  // regions. Memory that is not the arena's is left alone.
+  uint64_t pin(const void* address, size_t bytes);
+  uint64_t unpin(const void* address, size_t bytes);
+
   // The ledger has charged the rank for all its memory again.
   void mark_all_charged() { ++epoch_; }
 
@@ -150,6 +167,7 @@ class Arena {
     uint64_t file_offset = 0;        // its place in the spill file
     uint64_t unloaded_in_epoch = 0;  // charge was given up in this epoch; 0: never unloaded
     uint32_t next_free = 0;
+    uint32_t pins = 0;
     bool is_file_backed = false;  // mapped from the spill file
     bool is_static = false;
     bool is_counted = true;
@@ -178,12 +196,18 @@ class Arena {
   bool is_charged(const Region& region) const { return region.is_counted && region.unloaded_in_epoch != epoch_; }
   Region* allocation_around(const void* address, size_t bytes);
   template <typename Operation>
+  void for_each_region(const void* address, size_t bytes, Operation operation);
+  template <typename Operation>
   RangeResult for_each_part(const void* address, size_t bytes, Operation operation);
   bool is_adopted(uint64_t begin, uint64_t end) const;
   bool holds_something(Region& region);
   static bool is_own_stack(const Region& region);
   void write_out(Region& region, UnloadResult& result);
   void unload_region(Region& region, UnloadResult& result);
+  static void announce(const Region& region);
+  static bool is_any_resident(const Region& region);
+  template <typename Choice>
+  void unload_regions(uint64_t wanted_bytes, Choice is_chosen, UnloadResult& result);
   void write_dirty_pages(const Region& region, UnloadResult& result);
   void write_span(const void* data, uint64_t bytes, uint64_t offset, bool has_gaps, UnloadResult& result);
   void mark_written(uint64_t offset, uint64_t bytes);
@@ -205,10 +229,12 @@ class Arena {
   uint64_t spare_bytes_ = 0;
   uint64_t epoch_ = 1;
   uint64_t managed_bytes_ = 0;
+  uint64_t pinned_bytes_ = 0;             // of regions with pins
   uint64_t static_begin_ = ~uint64_t{0};  // all static data lie between these
   uint64_t static_end_ = 0;
   uint64_t uncounted_bytes_ = 0;  // static data
   MemoryAccount account_;
+  ThreadControl threads_;
   storage::SpillFile file_;
 };
 

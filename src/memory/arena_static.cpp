@@ -75,7 +75,7 @@ uint64_t Arena::uncount_untouched(uint64_t wanted_bytes) {
     charged_to = account_;
     for (uint32_t i = region_count_; i > 0 && managed < wanted_bytes; --i) {
       Region& region = regions_[i - 1];
-      if (!region.is_static || !region.is_counted || holds_something(region)) continue;
+      if (!region.is_static || !region.is_counted || region.pins != 0 || holds_something(region)) continue;
       if (is_charged(region)) resident += region.bytes;
       managed += region.bytes;
       region.is_counted = false;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/system_calls.h"
 
 namespace spillway::memory {
 namespace {
@@ -21,8 +22,8 @@ int pagemap_of_this_process() {
   static int descriptor = -1;
   static pid_t owner = 0;
   if (owner != getpid()) {
-    if (descriptor >= 0) close(descriptor);
-    descriptor = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (descriptor >= 0) base::kernel::close(descriptor);
+    descriptor = base::kernel::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     owner = descriptor >= 0 ? getpid() : 0;
   }
   return descriptor;
@@ -46,10 +47,10 @@ void PageMap::fill() {
   if (descriptor < 0)
     base::fatal(
         "cannot read /proc/self/pagemap: %s. Spillway needs a mounted /proc, and a program that its user may read",
-        strerror(errno));
-  const ssize_t got = pread(descriptor, entries_, static_cast<size_t>(wanted),
-                            static_cast<off_t>(next_ / kPageBytes * sizeof(uint64_t)));
-  if (got != wanted) base::fatal("cannot read /proc/self/pagemap: %s", got < 0 ? strerror(errno) : "short read");
+        strerrordesc_np(errno));
+  const ssize_t got =
+      base::kernel::read_at(descriptor, entries_, static_cast<uint64_t>(wanted), next_ / kPageBytes * sizeof(uint64_t));
+  if (got != wanted) base::fatal("cannot read /proc/self/pagemap: %s", got < 0 ? strerrordesc_np(errno) : "short read");
 }
 
 bool PageMap::next(PageRun& run) {

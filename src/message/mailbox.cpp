@@ -58,8 +58,9 @@ void Mailbox::push(uint32_t to, const Cell& cell) {
   const uint64_t arrivals = receiver.arrivals.fetch_add(1) + 1;
   uint64_t wake_at = receiver.wake_at;
   // A synchronous send waits until it is matched. The messages that the receiver sleeps for besides may be those that
-  // its sender sends only then. If `wake_at` has changed, the receiver will see the cell before it sleeps.
-  const bool is_awaited = cell.kind == CellKind::message && cell.token != 0;
+  // its sender sends only then. So does whoever calls one back. If `wake_at` has changed, the receiver will see the
+  // cell before it sleeps.
+  const bool is_awaited = (cell.kind == CellKind::message || cell.kind == CellKind::recall) && cell.token != 0;
   if (is_awaited && wake_at > arrivals && receiver.wake_at.compare_exchange_strong(wake_at, arrivals))
     wake_at = arrivals;
   if (wake_at != 0 && arrivals >= wake_at) node::LocalRank::ring(receiver);

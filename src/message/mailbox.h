@@ -16,6 +16,8 @@ namespace spillway::message {
 enum class CellKind : uint32_t {
   message,      // for the matching engine
   acknowledge,  // a synchronous send has been matched: `token` names it at its sender
+  recall,       // the sender of `token` has cancelled it: to be taken out, unless it has been matched
+  recalled,     // it has been taken out: `token` names it at its sender
 };
 
 // What travels in a cell. `source` and `tag` are MPI's; `sender` is a local rank.

@@ -63,6 +63,20 @@ std::unique_ptr<Envelope> MatchingEngine::extract(uint64_t context, int32_t sour
   return found;
 }
 
+std::unique_ptr<Envelope> MatchingEngine::take_back(uint32_t sender, uint32_t token) {
+  for (auto& [context, queues] : queues_) {
+    auto& unexpected = queues.unexpected;
+    const auto it = std::find_if(unexpected.begin(), unexpected.end(), [&](const std::unique_ptr<Envelope>& e) {
+      return e->sender == sender && e->token == token;
+    });
+    if (it == unexpected.end()) continue;
+    std::unique_ptr<Envelope> found = std::move(*it);
+    unexpected.erase(it);
+    return found;
+  }
+  return nullptr;
+}
+
 void MatchingEngine::forget(uint64_t context) {
   auto queues = queues_.find(context);
   if (queues != queues_.end() && queues->second.posted.empty() && queues->second.unexpected.empty())

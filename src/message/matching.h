@@ -56,6 +56,9 @@ class MatchingEngine {
   // The same, and takes it out (matched probe).
   std::unique_ptr<Envelope> extract(uint64_t context, int32_t source, int32_t tag);
 
+  // The unexpected message that its sender calls by this token, or nullptr when it has been matched.
+  std::unique_ptr<Envelope> take_back(uint32_t sender, uint32_t token);
+
   // The context will hardly be used any more: forgets it, unless a receive or a message waits in it.
   void forget(uint64_t context);
 

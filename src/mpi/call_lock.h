@@ -34,9 +34,12 @@ class CallLock {
   // Spillway's own temporary memory may come from the arena, which calls back for room.
   static bool is_held_by_this_thread();
 
-  // At MPI_THREAD_MULTIPLE: another thread has called MPI too, and still lives. Nobody knows then when memory is not in
-  // use, so the rank is pinned.
+  // At MPI_THREAD_MULTIPLE: another thread has called MPI too, and still lives.
   static bool several_threads_call();
+
+  // One of these threads, and not the caller, does not sleep: it uses the rank's memory now. Threads that never call
+  // MPI do not count: those of OpenMP often spin for as long as there is nothing to do.
+  static bool does_another_thread_run();
 
   // Around a sleep of the thread that holds the lock.
   static void before_sleep();

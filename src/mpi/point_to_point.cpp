@@ -93,6 +93,7 @@ void complete(Runtime& runtime, Request& request) {
     request.outcome.error = request.operation->finish();
     request.operation.reset();
   }
+  if (request.kind == Request::Kind::send) request.outcome.cancelled = runtime.take_recalled(request.token);
   if (request.kind != Request::Kind::receive) return;
   request.outcome = deliver(runtime, *request.posted.matched, request.buffer);
   request.posted.matched.reset();
@@ -129,7 +130,11 @@ int send_receive(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffe
 }
 
 void cancel(Runtime& runtime, Request& request) {
-  if (request.kind != Request::Kind::receive || request.is_complete || !request.is_active) return;
+  if (request.kind == Request::Kind::collective || can_complete(runtime, request)) return;
+  if (request.kind == Request::Kind::send) {
+    const Address address = address_of(*request.communicator, request.peer, request.tag);
+    return send_word(runtime, address.to, message::CellKind::recall, request.token);
+  }
   runtime.take_news();
   if (!runtime.matching.withdraw(&request.posted)) return;
   request.is_complete = true;

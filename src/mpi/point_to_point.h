@@ -30,7 +30,8 @@ void complete(Runtime& runtime, Request& request);
 int send_receive(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffer& out, int destination, int send_tag,
                  const TypedBuffer& in, int source, int receive_tag, MPI_Status* status);
 
-// Withdraws a receive that has not been matched; a send is on its way already and cannot be cancelled.
+// Withdraws a receive that has not been matched. A synchronous send is called back, and its receiver says whether it
+// was in time; any other one is complete when it is on its way.
 void cancel(Runtime& runtime, Request& request);
 
 // Delivers what has come for receives that the program has given up with MPI_Request_free.

@@ -29,11 +29,17 @@ void note(node::RankStatistics& statistics, const memory::UnloadResult& result) 
   statistics.loaded_bytes.fetch_add(result.loaded_bytes);
 }
 
-uint64_t unload_hook(uint64_t wanted_bytes) {
+node::Unloaded unload_hook(uint64_t wanted_bytes) {
   const memory::UnloadResult result = the_runtime->arena.unload(wanted_bytes);
   note(the_runtime->self.record().statistics, result);
   the_runtime->ledger.give_back(result.released_bytes, result.freed_bytes);
-  return result.released_bytes;
+  return {result.released_bytes, result.is_refused ? the_runtime->last_thread_stop() : node::ThreadStop::stopped};
+}
+
+bool stop_threads_hook() { return the_runtime == nullptr || the_runtime->stop_other_threads(); }
+
+void let_threads_go_hook() {
+  if (the_runtime != nullptr) the_runtime->let_other_threads_go();
 }
 
 void all_charged_hook() { the_runtime->arena.mark_all_charged(); }
@@ -83,7 +89,7 @@ void make_room_hook(uint64_t bytes) {
   if (lock_is_needed && !lock.try_take()) return the_runtime->ledger.charge(bytes);
   const bool was_making_room = is_making_room;
   is_making_room = was_making_room || lock_is_needed;
-  if (the_runtime->scheduler.has_slot() && !CallLock::several_threads_call())
+  if (the_runtime->scheduler.has_slot())
     the_runtime->scheduler.make_resident(bytes);
   else
     the_runtime->ledger.charge(bytes);
@@ -101,8 +107,10 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
       store(self, ledger, attachment_.take_message_spill(), spill_directory),
       mailbox(self),
       arena(managed),
+      windows(*this),
       static_data(managed, self, ledger),
-      base_memory_(managed) {
+      base_memory_(managed),
+      other_threads_(self.header(), getenv(node::kParentVariable) != nullptr ? getenv(node::kParentVariable) : "") {
   node::RankRecord& record = self.record();
   record.pid = getpid();
   record.world_rank = world_rank;
@@ -113,15 +121,22 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
 
 void Runtime::prepare_to_sleep() {
   store.release_buffer();
-  if (self.record().pins != 0) arena.drop_spare();  // nobody could ask for it
+  if (self.record().pins != 0 || self.record().busy_until_ns != 0) arena.drop_spare();  // nobody could ask for it
   static_data.update_charge();
   ledger.set_base(base_memory_.bytes());
   turn_ns_ = kShortestTurnNs;
 }
 
-void Runtime::unpin_asleep() {
-  unpin();
+bool Runtime::stop_other_threads() {
+  last_thread_stop_ = CallLock::does_another_thread_run() ? node::ThreadStop::not_now : other_threads_.stop();
+  // What the user has been told then: threads must not write while the rank is blocked.
+  if (last_thread_stop_ == node::ThreadStop::not_allowed) return !CallLock::several_threads_call();
+  return last_thread_stop_ == node::ThreadStop::stopped;
+}
+
+void Runtime::other_thread_ended() {
   node::NodeLock lock(self.header());
+  self.record().busy_until_ns = 0;
   self.ring_loading_ranks();
 }
 
@@ -132,8 +147,10 @@ uint32_t Runtime::new_token() {
 }
 
 void Runtime::accept(const message::Cell& cell) {
-  if (cell.kind == message::CellKind::acknowledge) {
+  if (cell.kind == message::CellKind::recall) return give_back(cell.sender, cell.token);
+  if (cell.kind != message::CellKind::message) {
     unacknowledged_.erase(cell.token);
+    if (cell.kind == message::CellKind::recalled) recalled_.insert(cell.token);
     return;
   }
   auto envelope = std::make_unique<message::Envelope>();
@@ -147,8 +164,16 @@ void Runtime::accept(const message::Cell& cell) {
   envelope->token = cell.token;
   message::PostedReceive* receive = matching.arrive(std::move(envelope));
   if (receive == nullptr || receive->matched->token == 0) return;
-  owed_.push_back(Acknowledgement{receive->matched->sender, receive->matched->token});
+  owed_.push_back(Word{receive->matched->sender, message::CellKind::acknowledge, receive->matched->token});
   receive->matched->token = 0;
+}
+
+// Of what has been matched the sender hears anyway.
+void Runtime::give_back(uint32_t sender, uint32_t token) {
+  const std::unique_ptr<message::Envelope> envelope = matching.take_back(sender, token);
+  if (envelope == nullptr) return;
+  store.release(envelope->payload);
+  owed_.push_back(Word{sender, message::CellKind::recalled, token});
 }
 
 void Runtime::take_news() {
@@ -157,20 +182,20 @@ void Runtime::take_news() {
   // What this thread has taken may be what another one sleeps for.
   if (taken != 0 && scheduler.sleeping_threads() != 0 && CallLock::several_threads_call())
     node::LocalRank::ring(self.record());
-  if (!is_acknowledging_) send_acknowledgements();
+  if (!is_saying_) say_what_is_owed();
 }
 
-// An acknowledgement takes a cell, and when none is free its sender takes news while it waits for one. So none is sent
+// A word takes a cell, and when none is free its sender takes news while it waits for one. So none is sent
 // from within Mailbox::take_all: the cells that it holds may be all there are, and news taken in the middle of it would
 // come out of order.
-void Runtime::send_acknowledgements() {
-  is_acknowledging_ = true;
+void Runtime::say_what_is_owed() {
+  is_saying_ = true;
   while (!owed_.empty()) {
-    const Acknowledgement next = owed_.back();
+    const Word next = owed_.back();
     owed_.pop_back();
-    acknowledge(*this, next.sender, next.token);
+    send_word(*this, next.sender, next.kind, next.token);
   }
-  is_acknowledging_ = false;
+  is_saying_ = false;
 }
 
 // A call that looks for a message makes the library move on everything that it has in hand. On MPI_COMM_WORLD: for
@@ -207,7 +232,7 @@ void Runtime::needs_others_in_library() {
 // Whoever needs this rank's part mostly needs it soon after it went to sleep, or is in the library now and waits. Of a
 // rank that has nothing open itself, little more than what is left of earlier calls can be needed.
 uint64_t Runtime::next_turn_ns() {
-  const bool has_open = self.record().pins != 0;
+  const bool has_open = self.record().pins != 0 || windows.has_any();
   turn_ns_ = std::min(2 * turn_ns_, has_open ? kLongestTurnNs : kLongestIdleTurnNs);
   if (!has_open || turn_ns_ <= kShortestTurnNs) return turn_ns_;
   const uint32_t ranks = self.rank_count();
@@ -219,7 +244,8 @@ uint64_t Runtime::next_turn_ns() {
 }
 
 void Runtime::unload_again() {
-  if (self.record().pins != 0 || self.record().resident_bytes == self.record().managed_bytes) return;
+  if (self.record().pins != 0 || self.record().library_calls != 0) return;
+  if (self.record().resident_bytes == self.record().managed_bytes) return;
   const uint64_t begin = base::now_ns();
   note(self.record().statistics, arena.unload_again());
   self.record().statistics.unload_ns.fetch_add(base::now_ns() - begin);
@@ -263,6 +289,7 @@ void start_runtime(memory::Arena& arena) {
   the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, drop_spare_hook,
                                               trim_store_hook, spill_store_hook, CallLock::before_sleep,
                                               CallLock::after_sleep, progress_library_hook, uncount_untouched_hook});
+  arena.control_threads(memory::ThreadControl{stop_threads_hook, let_threads_go_hook});
   const uint64_t already_allocated =
       arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook}, spill_directory);
   the_runtime->ledger.adopt(already_allocated, already_allocated);

@@ -17,9 +17,11 @@
 #include "mpi/communicator.h"
 #include "mpi/request.h"
 #include "mpi/static_data.h"
+#include "mpi/windows.h"
 #include "node/attachment.h"
 #include "node/critical_section.h"
 #include "node/ledger.h"
+#include "node/other_threads.h"
 #include "node/scheduler.h"
 
 namespace spillway::mpi {
@@ -46,6 +48,7 @@ class Runtime {
   RequestTable requests;
   std::unordered_set<uint64_t> busy_files;  // handles of files that a split operation is open on
   memory::Arena& arena;
+  Windows windows;
   StaticData static_data;
 
   // Takes what has arrived from the mailbox: matches messages, notes acknowledgements. Touches no user memory.
@@ -88,14 +91,22 @@ class Runtime {
   // A number that names a synchronous send until it is acknowledged.
   uint32_t new_token();
   bool is_acknowledged(uint32_t token) const { return !unacknowledged_.contains(token); }
+  // Whether the send was taken back instead, as the program has cancelled it. To be asked once.
+  bool take_recalled(uint32_t token) { return recalled_.erase(token) != 0; }
 
   // Memory of the rank is in use by the MPI library, or no longer.
   void pin() {
     if (self.record().pins.fetch_add(1) == 0) needs_others_in_library();
   }
   void unpin() { self.record().pins.fetch_sub(1); }
-  // The same from any thread, at a time when the rank may be asleep: whoever waits for room looks here again.
-  void unpin_asleep();
+
+  // Before and after memory is unloaded. False when a thread that calls MPI, too, computes, or cannot be stopped. Where
+  // the system lets none be stopped and only one thread calls MPI, the others run on.
+  bool stop_other_threads();
+  void let_other_threads_go() { other_threads_.let_go(); }
+  node::ThreadStop last_thread_stop() const { return last_thread_stop_; }
+  // From any thread: one of them has ended, so that the rank may be asked for room again.
+  void other_thread_ended();
 
   // The rank takes no part in MPI any more (MPI_Finalize has been called), but keeps its slot until the process ends.
   void finalize();
@@ -112,22 +123,27 @@ class Runtime {
   void prepare_to_sleep();
 
  private:
-  // That a synchronous send of `sender` has been matched: said, or still to be said.
-  struct Acknowledgement {
+  // What is still to be said to `sender` of its synchronous send.
+  struct Word {
     uint32_t sender;
+    message::CellKind kind;
     uint32_t token;
   };
 
   void accept(const message::Cell& cell);
-  void send_acknowledgements();
+  void give_back(uint32_t sender, uint32_t token);
+  void say_what_is_owed();
   void needs_others_in_library();
   bool is_library_in_use() const;
 
-  std::vector<Acknowledgement> owed_;
-  bool is_acknowledging_ = false;
+  std::vector<Word> owed_;
+  bool is_saying_ = false;
   std::unordered_set<uint32_t> unacknowledged_;
+  std::unordered_set<uint32_t> recalled_;
   uint32_t last_token_ = 0;
   BaseMemory base_memory_;
+  node::OtherThreads other_threads_;
+  node::ThreadStop last_thread_stop_ = node::ThreadStop::stopped;
   static constexpr uint64_t kShortestTurnNs = 50000;
   static constexpr uint64_t kLongestTurnNs = 1000000;
   static constexpr uint64_t kLongestIdleTurnNs = 10000000;  // for a rank that has nothing in flight itself

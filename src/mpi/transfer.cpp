@@ -51,9 +51,9 @@ SharedSend::SharedSend(Runtime& runtime, PackedStream& data, uint32_t receivers)
 
 void SharedSend::to(const Address& address) { push(runtime_, cell_, address); }
 
-void acknowledge(Runtime& runtime, uint32_t sender, uint32_t token) {
+void send_word(Runtime& runtime, uint32_t to, message::CellKind kind, uint32_t token) {
   message::Cell cell;
-  cell.kind = message::CellKind::acknowledge;
+  cell.kind = kind;
   cell.context = 0;
   cell.source = 0;
   cell.tag = 0;
@@ -61,14 +61,14 @@ void acknowledge(Runtime& runtime, uint32_t sender, uint32_t token) {
   cell.payload = message::Payload{};
   cell.sender = runtime.self.index();
   cell.token = token;
-  runtime.mailbox.push(sender, cell);
+  runtime.mailbox.push(to, cell);
 }
 
 void acknowledge(Runtime& runtime, message::Envelope& envelope) {
   if (envelope.token == 0) return;
   const uint32_t token = envelope.token;
   envelope.token = 0;
-  acknowledge(runtime, envelope.sender, token);
+  send_word(runtime, envelope.sender, message::CellKind::acknowledge, token);
 }
 
 ArrivedStream::ArrivedStream(Runtime& runtime, const message::Envelope& envelope)

@@ -37,9 +37,11 @@ class SharedSend {
   message::Cell cell_;
 };
 
-// Tells the sender of a synchronous message that it has been matched.
-void acknowledge(Runtime& runtime, uint32_t sender, uint32_t token);
-void acknowledge(Runtime& runtime, message::Envelope& envelope);  // if it is one, and once
+// What is said of a synchronous message between its sender and its receiver.
+void send_word(Runtime& runtime, uint32_t to, message::CellKind kind, uint32_t token);
+
+// Tells the sender of the message that it has been matched, if it waits for that; once.
+void acknowledge(Runtime& runtime, message::Envelope& envelope);
 
 // The bytes of a message that has arrived. They stay: whoever is done with them releases the payload.
 class ArrivedStream final : public message::ByteStream {

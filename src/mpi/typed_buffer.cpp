@@ -206,14 +206,17 @@ void unpack(message::ByteStream& packed, uint64_t bytes, const TypedBuffer& buff
   }
 }
 
-TypedTemporary::TypedTemporary(MPI_Count count, MPI_Datatype type) {
+Span span_of(MPI_Count count, MPI_Datatype type) {
   MPI_Aint lower = 0, true_extent = 0;
-  PMPI_Type_get_true_extent(type, &lower, &true_extent);
-  const MPI_Aint reach = extent_of(type) * (count > 0 ? count - 1 : 0);
-  const MPI_Aint first = std::min<MPI_Aint>(lower, lower + reach);
-  const MPI_Aint span = true_extent + (reach < 0 ? -reach : reach);
-  memory_ = Scratch(static_cast<uint64_t>(span) + 1);
-  address_ = memory_.data() - first;
+  if (count == 0 || PMPI_Type_get_true_extent(type, &lower, &true_extent) != MPI_SUCCESS) return {};
+  const MPI_Aint reach = extent_of(type) * (count - 1);
+  return {std::min<MPI_Aint>(lower, lower + reach), static_cast<uint64_t>(true_extent + (reach < 0 ? -reach : reach))};
+}
+
+TypedTemporary::TypedTemporary(MPI_Count count, MPI_Datatype type) {
+  const Span span = span_of(count, type);
+  memory_ = Scratch(span.bytes + 1);
+  address_ = memory_.data() - span.first;
 }
 
 DatatypeHold::DatatypeHold(MPI_Datatype type) : type_(type) {

@@ -95,6 +95,13 @@ class PackedStream final : public message::ByteStream {
 // Puts the next `bytes` of packed data, at most the buffer's, into a buffer. They may end in the middle of an element.
 void unpack(message::ByteStream& packed, uint64_t bytes, const TypedBuffer& buffer);
 
+// Where `count` elements of a type lie: from the offset `first` of the buffer's address on. Empty for a wrong type.
+struct Span {
+  MPI_Aint first = 0;
+  uint64_t bytes = 0;
+};
+Span span_of(MPI_Count count, MPI_Datatype type);
+
 // Memory of our own that can hold `count` elements of a datatype in their natural layout.
 class TypedTemporary {
  public:

@@ -4,6 +4,9 @@
 // Two kinds of process connect: `spillway-rank`, the parent of each rank, which stays connected until the rank has
 // ended and then reports how; and the preloaded library inside the rank, when the program calls MPI_Init. A connection
 // that closes tells the agent that the process is gone; the agent's closing tells the processes to end.
+//
+// The library also connects to the rank's parent, on a socket of the same kind, whenever it is to unload memory and the
+// process has other threads: these are stopped until the connection closes.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +14,11 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kAttachMagic = 0x53504c41;  // "SPLA"
-inline constexpr uint32_t kAttachVersion = 1;
+inline constexpr uint32_t kAttachVersion = 2;
 
 // Names of environment variables. Set by the agent for spillway-rank, which hands them on to the program.
 inline constexpr char kSocketVariable[] = "SPILLWAY_SOCKET";       // abstract socket name, without the leading NUL
+inline constexpr char kParentVariable[] = "SPILLWAY_PARENT";       // the same of spillway-rank, set by itself
 inline constexpr char kPreloadVariable[] = "SPILLWAY_PRELOAD";     // preloaded library, absolute path
 inline constexpr char kSpillDirVariable[] = "SPILLWAY_SPILL_DIR";  // directory for this rank's spill file
 
@@ -30,7 +34,15 @@ enum class MessageKind : uint32_t {
   finalized = 7,  // rank_library -> agent: MPI_Finalize has been called
   release = 8,    // agent -> rank_parent: exit now, with the program's own status
   kill = 9,       // agent -> rank_parent: kill the program
+
+  stop_threads = 10,         // rank_library -> rank_parent: stop all threads of the process but `pid`, the sender
+  threads_stopped = 11,      // rank_parent -> rank_library: `wait_status` is a ThreadStop
+  cannot_stop_threads = 12,  // rank_parent -> agent: the system does not allow it
 };
+
+// What came of stopping threads. `not_now`: one of them did not come to a stop in time; `not_allowed`: the system, or a
+// debugger that has them, is against it.
+enum class ThreadStop : int32_t { stopped, not_now, not_allowed };
 
 struct AttachMessage {
   uint32_t magic;
@@ -39,8 +51,8 @@ struct AttachMessage {
   uint32_t role;        // Role, in hello
   int32_t world_rank;   // -1 where not known
   int32_t world_size;   // in hello of rank_library
-  int32_t pid;          // in hello of rank_library, and started
-  int32_t wait_status;  // in exited
+  int32_t pid;          // in hello of rank_library, started and stop_threads
+  int32_t wait_status;  // in exited and threads_stopped
   char text[480];       // NUL-terminated
 };
 static_assert(sizeof(AttachMessage) == 512);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// A rank inside the MPI library is soon back, unless the library waits in there for this very rank.
+// A rank inside the MPI library is soon back, unless the library waits in there for this very rank. Threads that could
+// not be stopped soon can be, unless they compute on and on.
 constexpr uint64_t kPatienceElsewhereNs = 1000000000;
 
 // What is never unloaded grows while a rank runs, and is seen when it has grown. Ranks are admitted as if each had
@@ -21,6 +22,18 @@ constexpr uint64_t kGrowthPerRank = kMiB;
 bool is_in_library(const RankRecord& rank) {
   const auto state = static_cast<RankState>(rank.state.load());
   return state == RankState::delegated || (rank.library_calls != 0 && state != RankState::finished);
+}
+
+// Its other threads could not be stopped when it was last asked, and it is not to be asked again for so long.
+uint64_t rest_ns(const RankRecord& rank) {
+  const uint64_t until_ns = rank.busy_until_ns, now_ns = base::now_ns();
+  return until_ns > now_ns ? until_ns - now_ns : 0;
+}
+
+// What the rank can still be asked for.
+uint64_t spare_bytes(const RankRecord& rank) {
+  const uint64_t kept = rank.evict_wanted + rank.pinned_bytes;
+  return rank.resident_bytes > kept ? rank.resident_bytes - kept : 0;
 }
 
 bool is_blocked(RankState state) {
@@ -200,8 +213,8 @@ uint64_t Ledger::spill_store(uint64_t extra_bytes) {
 
 bool Ledger::may_unload(const RankRecord& rank) const {
   const RankRecord& me = self_.record();
-  if (&rank == &me || rank.pins != 0 || rank.library_calls != 0) return false;
-  if (rank.resident_bytes <= rank.evict_wanted) return false;
+  if (&rank == &me || rank.pins != 0 || rank.library_calls != 0 || rest_ns(rank) != 0) return false;
+  if (spare_bytes(rank) == 0) return false;
   const auto state = static_cast<RankState>(rank.state.load());
   return is_blocked(state) || state == RankState::ready ||
          (state == RankState::loading && rank.load_ticket > me.load_ticket);
@@ -230,7 +243,7 @@ void Ledger::ask_for_room(uint64_t missing) {
   while (asked < missing) {
     RankRecord* victim = best_victim();
     if (victim == nullptr) return;
-    const uint64_t share = std::min(victim->resident_bytes - victim->evict_wanted, missing - asked);
+    const uint64_t share = std::min(spare_bytes(*victim), missing - asked);
     victim->evict_wanted += share;
     asked += share;
     LocalRank::ring(*victim);
@@ -244,9 +257,10 @@ Ledger::Hope Ledger::who_can_still_make_room() const {
     if (&rank == &self_.record()) continue;
     const auto state = static_cast<RankState>(rank.state.load());
     const bool is_asleep = state == RankState::running && rank.sleeps_outside != 0;
-    if ((state == RankState::running && !is_asleep) || may_unload(rank)) return Hope::in_ranks;
+    const bool has_refused = rank.busy_until_ns != 0;
+    if ((state == RankState::running && !is_asleep) || (may_unload(rank) && !has_refused)) return Hope::in_ranks;
     if (state == RankState::loading && rank.load_ticket < self_.record().load_ticket) return Hope::in_ranks;
-    if (is_in_library(rank) || is_asleep)
+    if (is_in_library(rank) || is_asleep || (has_refused && rest_ns(rank) < kPatienceElsewhereNs))
       hope = Hope::elsewhere;
     else if (rank.evict_wanted != 0)
       return Hope::in_ranks;

@@ -2,10 +2,20 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/futex.h"
 
 namespace spillway::node {
+namespace {
+
+// How soon a rank is asked again whose threads could not be stopped. Those that wait for room do not wait for the
+// longest (Ledger).
+constexpr uint64_t kShortestRestNs = 10000000;
+constexpr uint64_t kLongestRestNs = 5000000000;
+
+}  // namespace
 
 void LocalRank::ring(RankRecord& rank) {
   rank.doorbell.fetch_add(1);
@@ -35,17 +45,27 @@ void LocalRank::make_room_for_others() {
   const uint64_t begin = base::now_ns();
   record().statistics.unloads.fetch_add(1);
   const bool is_pinned = record().pins != 0 || record().library_calls != 0;  // since it was asked
-  const uint64_t released = hooks_.unload != nullptr && !is_pinned ? hooks_.unload(wanted) : 0;
+  const Unloaded unloaded = hooks_.unload != nullptr && !is_pinned ? hooks_.unload(wanted) : Unloaded{};
   record().statistics.unload_ns.fetch_add(base::now_ns() - begin);
   NodeLock lock(header());
   record().evict_wanted = 0;
-  if (released < wanted && !is_pinned) {
+  if (!is_pinned) rest_from_requests(unloaded.threads);
+  if (unloaded.bytes < wanted && unloaded.threads == ThreadStop::stopped && !is_pinned) {
     // All is unloaded. Whatever is still charged cannot be given up now (another thread is about to allocate or free
     // it): charged, it would be asked for without end. The next make_resident sets it right.
-    header().resident_bytes -= record().resident_bytes;
-    record().resident_bytes = 0;
+    const uint64_t stays = std::min<uint64_t>(record().resident_bytes, record().pinned_bytes);
+    header().resident_bytes -= record().resident_bytes - stays;
+    record().resident_bytes = stays;
   }
   ring_loading_ranks();
+}
+
+void LocalRank::rest_from_requests(ThreadStop threads) {
+  rest_ns_ = threads == ThreadStop::not_now ? std::clamp(2 * rest_ns_, kShortestRestNs, kLongestRestNs) : 0;
+  if (threads == ThreadStop::not_allowed && record().other_threads != 0)
+    record().busy_until_ns = ~uint64_t{0};
+  else
+    record().busy_until_ns = rest_ns_ == 0 ? 0 : base::now_ns() + rest_ns_;
 }
 
 }  // namespace spillway::node

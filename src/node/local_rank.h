@@ -7,16 +7,23 @@
 
 #include <cstdint>
 
+#include "node/attach_protocol.h"
 #include "node/segment.h"
 
 namespace spillway::node {
+
+// What came of unloading. The bytes given up are at least as many as were wanted, where there are as many and the
+// rank's other threads could be stopped.
+struct Unloaded {
+  uint64_t bytes = 0;
+  ThreadStop threads = ThreadStop::stopped;
+};
 
 // What the layers above do for a sleeping rank. Set once, on attach; called in the sleeping thread, without a slot and
 // without locks.
 struct RankHooks {
   void (*take_news)() = nullptr;  // empty the mailbox
-  uint64_t (*unload)(uint64_t wanted_bytes) =
-      nullptr;                         // returns the bytes given up, at least `wanted_bytes` where there are as many
+  Unloaded (*unload)(uint64_t wanted_bytes) = nullptr;
   void (*all_charged)() = nullptr;     // the ledger has charged the rank for all its memory
   uint64_t (*drop_spare)() = nullptr;  // give memory up that is only kept for reuse; returns its bytes
   uint64_t (*trim_store)() = nullptr;  // give unused pages of the message store back; returns their bytes
@@ -59,10 +66,12 @@ class LocalRank {
 
  private:
   void make_room_for_others();
+  void rest_from_requests(ThreadStop threads);
 
   Segment segment_;
   uint32_t index_;
   RankHooks hooks_;
+  uint64_t rest_ns_ = 0;  // the last one, while its threads cannot be stopped
 };
 
 }  // namespace spillway::node

@@ -49,7 +49,10 @@ long major_faults() {
 
 void add(std::atomic<uint64_t>& counter, uint64_t value) { counter.store(counter.load() + value); }
 
+// Above those that are resident are those whose memory cannot be unloaded until they have gone on; above these, those
+// that have waited for long.
 double priority_of(const RankRecord& rank, uint32_t rank_count) {
+  if (rank.pins != 0 && rank.passed_over <= rank_count) return 1.5;
   const uint64_t managed = rank.managed_bytes;
   const double resident = managed == 0 ? 1.0 : static_cast<double>(rank.resident_bytes) / static_cast<double>(managed);
   return rank.passed_over > rank_count ? 2.0 + rank.passed_over : resident;

@@ -19,7 +19,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
-inline constexpr uint32_t kSegmentVersion = 7;
+inline constexpr uint32_t kSegmentVersion = 8;
 inline constexpr uint32_t kNoIndex = 0xffffffffu;
 
 // A rank holds a slot in `running` and, of those that wait for room, in `loading`. `delegated` is a rank inside a call
@@ -85,6 +85,8 @@ struct alignas(128) RankRecord {
   std::atomic<uint32_t> sleeps_outside;  // 1: it has a slot and sleeps outside of MPI, as the agent saw last [lock]
   std::atomic<uint32_t> other_threads;   // that live and have called MPI, beside the first one (MPI_THREAD_MULTIPLE)
   std::atomic<uint32_t> away_threads;    // that wait in MPI, or are in a call of the MPI library that may wait
+  std::atomic<uint64_t> pinned_bytes;    // of resident_bytes, those that stay whatever is asked: windows
+  std::atomic<uint64_t> busy_until_ns;   // its threads could not be stopped: not to be asked for room until then
 };
 
 struct SegmentHeader {

@@ -11,9 +11,12 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/system_calls.h"
 
 namespace spillway::storage {
 namespace {
+
+namespace kernel = base::kernel;
 
 // One request of 8 MiB reaches the device's full rate; more at once brings nothing (shared/DESIGN.md, section 5).
 constexpr uint64_t kRequestBytes = 8 << 20;
@@ -39,7 +42,7 @@ void SpillFile::fail(const char* what, uint64_t bytes, int error) const {
         "cannot put %llu MiB more into the spill directory %.200s\n"
         "  Cause:  %s.\n"
         "  Remedy: free space there, or name a directory on a larger file system with --spill-dir.",
-        mebibytes, directory_, strerror(error));
+        mebibytes, directory_, strerrordesc_np(error));
   if (error == EFBIG)
     base::fatal(
         "cannot put %llu MiB more into the spill directory %.200s\n"
@@ -50,19 +53,19 @@ void SpillFile::fail(const char* what, uint64_t bytes, int error) const {
       "cannot %s %llu MiB in the spill directory %.200s\n"
       "  Cause:  %s.\n"
       "  Remedy: check the device, or name a directory on another one with --spill-dir.",
-      what, mebibytes, directory_, strerror(error));
+      what, mebibytes, directory_, strerrordesc_np(error));
 }
 
 void SpillFile::try_direct() {
-  const int flags = fcntl(descriptor_, F_GETFL);
-  direct_ = fcntl(descriptor_, F_SETFL, flags | O_DIRECT) == 0;
+  const int flags = kernel::control(descriptor_, F_GETFL);
+  direct_ = kernel::control(descriptor_, F_SETFL, flags | O_DIRECT) == 0;
 }
 
 // Some file systems accept the flag and refuse the I/O. Returns false when there was nothing to give up.
 bool SpillFile::give_up_direct() {
   if (!direct_) return false;
   direct_ = false;
-  return fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_DIRECT) == 0;
+  return kernel::control(descriptor_, F_SETFL, kernel::control(descriptor_, F_GETFL) & ~O_DIRECT) == 0;
 }
 
 void SpillFile::create(const char* directory) {
@@ -94,17 +97,16 @@ void SpillFile::check_size_limit(uint64_t end, uint64_t bytes) const {
 void SpillFile::reserve(uint64_t offset, uint64_t bytes) {
   if (offset + bytes > size_) {
     check_size_limit(offset + bytes, bytes);
-    if (ftruncate(descriptor_, static_cast<off_t>(offset + bytes)) != 0) fail("reserve", bytes, errno);
+    if (kernel::set_size(descriptor_, offset + bytes) != 0) fail("reserve", bytes, errno);
     size_ = offset + bytes;
   }
-  if (fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return;
+  if (kernel::allocate(descriptor_, FALLOC_FL_KEEP_SIZE, offset, bytes) == 0) return;
   // File systems without preallocation allocate as they are written.
   if (errno != EOPNOTSUPP && errno != EINTR) fail("reserve", bytes, errno);
 }
 
 bool SpillFile::zero_range(uint64_t offset, uint64_t bytes) {
-  return fallocate(descriptor_, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                   static_cast<off_t>(bytes)) == 0;
+  return kernel::allocate(descriptor_, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
 }
 
 void SpillFile::write_zeros(uint64_t offset, uint64_t bytes) {
@@ -122,7 +124,7 @@ void SpillFile::write(const void* data, uint64_t bytes, uint64_t offset) {
   check_size_limit(offset + bytes, bytes);
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t request = std::min(kRequestBytes, bytes - done);
-    const ssize_t written = pwrite(descriptor_, from + done, request, static_cast<off_t>(offset + done));
+    const ssize_t written = kernel::write_at(descriptor_, from + done, request, offset + done);
     if (written < 0 && (errno == EINTR || (errno == EINVAL && give_up_direct()))) continue;
     if (written <= 0) fail("write", bytes - done, written < 0 ? errno : EIO);
     done += static_cast<uint64_t>(written);
@@ -132,8 +134,8 @@ void SpillFile::write(const void* data, uint64_t bytes, uint64_t offset) {
 
 // Where blocks are allocated as they are written back, a full device shows only here.
 void SpillFile::write_back(uint64_t offset, uint64_t bytes) {
-  const int failed = sync_file_range(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
-                                     SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  const int failed = kernel::write_back(
+      descriptor_, offset, bytes, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
   if (failed != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO)) fail("write", bytes, errno);
 }
 
@@ -141,7 +143,7 @@ void SpillFile::read(void* data, uint64_t bytes, uint64_t offset) {
   auto* to = static_cast<char*>(data);
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t request = std::min(kRequestBytes, bytes - done);
-    const ssize_t got = pread(descriptor_, to + done, request, static_cast<off_t>(offset + done));
+    const ssize_t got = kernel::read_at(descriptor_, to + done, request, offset + done);
     if (got < 0 && (errno == EINTR || (errno == EINVAL && give_up_direct()))) continue;
     if (got <= 0) fail("read back", bytes - done, got < 0 ? errno : EIO);
     done += static_cast<uint64_t>(got);
@@ -149,7 +151,7 @@ void SpillFile::read(void* data, uint64_t bytes, uint64_t offset) {
 }
 
 void SpillFile::drop_cache(uint64_t offset, uint64_t bytes) {
-  posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
+  kernel::advise_file(descriptor_, offset, bytes, POSIX_FADV_DONTNEED);
 }
 
 }  // namespace spillway::storage

@@ -24,6 +24,11 @@ const MPI_Datatype kType = made_up_handle<MPI_Datatype>(17);
 const MPI_File kFile = made_up_handle<MPI_File>(16);
 constexpr int kFailure = 77;
 
+char one_byte = 0;
+char* const memory_of_window = &one_byte;
+
+const char* name_of_window(MPI_Win win) { return win == kWindow ? "window" : "wrong"; }
+
 const char* name_of(MPI_Comm comm) {
   return comm == kOldComm ? "old" : comm == kNewComm ? "new" : comm == MPI_COMM_NULL ? "null" : "wrong";
 }
@@ -58,14 +63,42 @@ DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
 DelegatedCollective::DelegatedCollective(const char* function, OverFile over) {
   std::printf("%s: gather(%s)", function, over.file == kFile ? "file" : "wrong");
 }
-DelegatedCollective::DelegatedCollective(const char* function) { std::printf("%s: gather()", function); }
+DelegatedCollective::DelegatedCollective(const char* function, OverWindow over) {
+  std::printf("%s: gather(%s)", function, name_of_window(over.window));
+}
 DelegatedCollective::~DelegatedCollective() { std::printf(" leave"); }
 void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm over) { print_created(code, newcomm, over); }
 void DelegatedCollective::opened(int code) { std::printf(" opened(%d)", code); }
 void DelegatedCollective::closed(int code) { std::printf(" closed(%d)", code); }
+void DelegatedCollective::window_made(int code, const MPI_Win* win, const void* base, MPI_Aint bytes) {
+  std::printf(" made(%d,%s,%d,%d)", code, name_of_window(*win), base == memory_of_window, static_cast<int>(bytes));
+}
+void DelegatedCollective::window_freed(int code, MPI_Win freed) {
+  std::printf(" freed(%d,%s)", code, name_of_window(freed));
+}
+void DelegatedCollective::operations_completed(int code, MPI_Win win) {
+  std::printf(" completed(%d,%s)", code, name_of_window(win));
+}
 
 DelegatedBlocking::DelegatedBlocking(const char* function) { std::printf("%s: block", function); }
 DelegatedBlocking::~DelegatedBlocking() { std::printf(" leave"); }
+void DelegatedBlocking::window_attached(int code, MPI_Win win, const void* base, MPI_Aint bytes) {
+  std::printf(" attached(%d,%s,%d,%d)", code, name_of_window(win), base == memory_of_window, static_cast<int>(bytes));
+}
+void DelegatedBlocking::window_detached(int code, MPI_Win win, const void* base) {
+  std::printf(" detached(%d,%s,%d)", code, name_of_window(win), base == memory_of_window);
+}
+void DelegatedBlocking::operation_begun(int code, MPI_Win win, int target, const void* address, MPI_Count count,
+                                        MPI_Datatype type) {
+  std::printf(" begun(%d,%s,%d,%d,%d,%d)", code, name_of_window(win), target, address == memory_of_window,
+              static_cast<int>(count), type == kType);
+}
+void DelegatedBlocking::operations_completed(int code, MPI_Win win, int target) {
+  std::printf(" completed(%d,%s,%d)", code, name_of_window(win), target);
+}
+void DelegatedBlocking::operations_completed(int code, MPI_Win win) {
+  std::printf(" completed(%d,%s)", code, name_of_window(win));
+}
 
 DelegatedRequest::DelegatedRequest(const char* function) : runtime_(nullptr) { std::printf("%s: request", function); }
 DelegatedRequest::~DelegatedRequest() { std::printf(" leave"); }
@@ -98,10 +131,28 @@ int PMPI_Comm_join(int, MPI_Comm* intercomm) { return library_call(intercomm, nu
 int PMPI_Comm_idup(MPI_Comm, MPI_Comm* newcomm, MPI_Request* request) { return library_call(newcomm, request); }
 int PMPI_File_iread(MPI_File, void*, int, MPI_Datatype, MPI_Request* request) { return library_call(nullptr, request); }
 int PMPI_File_sync(MPI_File) { return library_call(nullptr, nullptr); }
+int PMPI_File_read_all_begin(MPI_File, void*, int, MPI_Datatype) { return library_call(nullptr, nullptr); }
+int PMPI_File_read_all_end(MPI_File, void*, MPI_Status*) { return library_call(nullptr, nullptr); }
 int PMPI_File_close(MPI_File* file) { return library_call(nullptr, nullptr, *file == kFile ? kFailure : 0); }
-int PMPI_Win_create_dynamic(MPI_Info, MPI_Comm, MPI_Win*) { return library_call(nullptr, nullptr); }
+int PMPI_Win_create_dynamic(MPI_Info, MPI_Comm, MPI_Win* win) {
+  *win = kWindow;
+  return library_call(nullptr, nullptr);
+}
 int PMPI_Win_free(MPI_Win*) { return library_call(nullptr, nullptr, kFailure); }
 int PMPI_Win_fence(int, MPI_Win) { return library_call(nullptr, nullptr); }
+int PMPI_Win_create(void*, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win* win) {
+  *win = kWindow;
+  return library_call(nullptr, nullptr);
+}
+int PMPI_Win_attach(MPI_Win, void*, MPI_Aint) { return library_call(nullptr, nullptr); }
+int PMPI_Win_detach(MPI_Win, const void*) { return library_call(nullptr, nullptr); }
+int PMPI_Put(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win) {
+  return library_call(nullptr, nullptr);
+}
+int PMPI_Fetch_and_op(const void*, void*, MPI_Datatype, int, MPI_Aint, MPI_Op, MPI_Win) {
+  return library_call(nullptr, nullptr);
+}
+int PMPI_Win_flush_all(MPI_Win) { return library_call(nullptr, nullptr); }
 int PMPI_Win_flush(int, MPI_Win window) { return library_call(nullptr, nullptr, window == kWindow ? kFailure : 0); }
 #ifdef HAS_MPI_4  // this mpi.h declares them
 int PMPI_Precv_init(void*, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request* request) {
@@ -119,13 +170,21 @@ int main() {
   std::printf(" -> %d\n", MPI_Comm_idup(kOldComm, &new_comm, &request));
   std::printf(" -> %d\n", MPI_File_iread(kFile, nullptr, 0, kType, &request));
   std::printf(" -> %d\n", MPI_File_sync(kFile));
+  std::printf(" -> %d\n", MPI_File_read_all_begin(kFile, nullptr, 0, kType));
+  std::printf(" -> %d\n", MPI_File_read_all_end(kFile, nullptr, nullptr));
   MPI_File file = kFile;
   std::printf(" -> %d\n", MPI_File_close(&file));
   MPI_Win window = kWindow;
   std::printf(" -> %d\n", MPI_Win_create_dynamic(MPI_INFO_NULL, kOldComm, &window));
+  std::printf(" -> %d\n", MPI_Win_create(memory_of_window, 8, 1, MPI_INFO_NULL, kOldComm, &window));
+  std::printf(" -> %d\n", MPI_Win_attach(kWindow, memory_of_window, 8));
+  std::printf(" -> %d\n", MPI_Win_detach(kWindow, memory_of_window));
+  std::printf(" -> %d\n", MPI_Put(memory_of_window, 3, kType, 5, 0, 0, kType, kWindow));
+  std::printf(" -> %d\n", MPI_Fetch_and_op(nullptr, memory_of_window, kType, 5, 0, MPI_SUM, kWindow));
   std::printf(" -> %d\n", MPI_Win_free(&window));
   std::printf(" -> %d\n", MPI_Win_fence(0, kWindow));
-  std::printf(" -> %d\n", MPI_Win_flush(0, kWindow));
+  std::printf(" -> %d\n", MPI_Win_flush(5, kWindow));
+  std::printf(" -> %d\n", MPI_Win_flush_all(kWindow));
 #ifdef HAS_MPI_4  // this mpi.h declares them
   std::printf(" -> %d\n", MPI_Precv_init(nullptr, 0, 0, kType, 0, 0, kOldComm, MPI_INFO_NULL, &request));
 #endif

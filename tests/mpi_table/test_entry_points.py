@@ -23,11 +23,19 @@ MPI_Comm_join: block library leave -> 0
 MPI_Comm_idup: request library created(0,new,old) started(0,request) leave -> 0
 MPI_File_iread: request library started(0,request) leave -> 0
 MPI_File_sync: gather(file) library leave -> 0
+MPI_File_read_all_begin: gather(file) library opened(0) leave -> 0
+MPI_File_read_all_end: gather(file) library closed(0) leave -> 0
 MPI_File_close: gather(file) library leave -> 77
-MPI_Win_create_dynamic: gather(old) library opened(0) leave -> 0
-MPI_Win_free: gather() library closed(77) leave -> 77
-MPI_Win_fence: gather() library leave -> 0
-MPI_Win_flush: block library leave -> 77
+MPI_Win_create_dynamic: gather(old) library made(0,window,0,0) leave -> 0
+MPI_Win_create: gather(old) library made(0,window,1,8) leave -> 0
+MPI_Win_attach: block library attached(0,window,1,8) leave -> 0
+MPI_Win_detach: block library detached(0,window,1) leave -> 0
+MPI_Put: block library begun(0,window,5,1,3,1) leave -> 0
+MPI_Fetch_and_op: block library begun(0,window,5,0,1,1) begun(0,window,5,1,1,1) leave -> 0
+MPI_Win_free: gather(window) library freed(77,window) leave -> 77
+MPI_Win_fence: gather(window) library completed(0,window) leave -> 0
+MPI_Win_flush: block library completed(77,window,5) leave -> 77
+MPI_Win_flush_all: block library completed(0,window) leave -> 0
 """
 EXPECTED_OF_MPI_4 = "MPI_Precv_init: request library prepared(0,request) leave -> 0\n"
 

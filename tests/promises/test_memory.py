@@ -44,10 +44,28 @@ def test_nonblocking_collectives_leave_memory_free_to_be_unloaded(run, job, plai
     assert under_spillway.stdout == run(*plain_mpi(flavour, ranks), phases(flavour), "overlap", mib, 3).stdout
 
 
-def test_ranks_are_unloaded_again_when_their_other_threads_have_ended(run, job, plain_mpi, phases, summary, flavour):
+@pytest.mark.parametrize("threads", ["threads", "pool"])
+def test_ranks_are_unloaded_while_their_other_threads_that_call_mpi_sleep_and_when_they_have_ended(
+    run, job, plain_mpi, phases, summary, flavour, threads
+):
     ranks, budget_mib, mib = 8, 128, 48
-    finished = run(*job(flavour, ranks, 1, f"{budget_mib}M", "threads", mib, 2))
-    assert finished.stdout == run(*plain_mpi(flavour, ranks), phases(flavour), "threads", mib, 2).stdout
+    finished = run(*job(flavour, ranks, 1, f"{budget_mib}M", threads, mib, 2))
+    assert finished.stdout == run(*plain_mpi(flavour, ranks), phases(flavour), threads, mib, 2).stdout
+    assert summary()["unloaded_bytes"] >= (ranks * mib - budget_mib) * MIB
+    assert summary()["peak_bytes"] <= budget_mib * MIB
+
+
+def test_ranks_whose_threads_all_wait_in_mpi_make_room(run, job, plain_mpi, phases, summary, flavour):
+    finished = run(*job(flavour, 4, 1, "100M", "receivers", 24))
+    assert finished.stdout == run(*plain_mpi(flavour, 4), phases(flavour), "receivers", 24).stdout
+    assert summary()["unloaded_bytes"] >= 20 * MIB
+    assert summary()["peak_bytes"] <= 100 * MIB
+
+
+def test_a_window_keeps_no_more_than_its_own_memory(run, job, plain_mpi, phases, summary, flavour):
+    ranks, budget_mib, mib = 8, 128, 40
+    finished = run(*job(flavour, ranks, 1, f"{budget_mib}M", "window", mib, 3))
+    assert finished.stdout == run(*plain_mpi(flavour, ranks), phases(flavour), "window", mib, 3).stdout
     assert summary()["unloaded_bytes"] >= (ranks * mib - budget_mib) * MIB
     assert summary()["peak_bytes"] <= budget_mib * MIB
 

@@ -48,6 +48,28 @@ def test_same_in_every_run(run, job, flavour):
     assert rounds_of(run(*command).stdout) == rounds_of(run(*command).stdout)
 
 
+@pytest.mark.parametrize("tool", [None, "locking_tool"])
+def test_what_another_thread_writes_while_the_rank_unloads_is_kept(
+    run, job, plain_mpi, phases, summary, build_dir, flavour, tool
+):
+    environment = {"LD_PRELOAD": str(build_dir / "lib" / "spillway" / "tests" / f"{tool}.so")} if tool else None
+    finished = run(*job(flavour, 6, 2, "120M", "compute", 24, 6), timeout_s=120, env=environment)
+    assert finished.stdout == run(*plain_mpi(flavour, 6), phases(flavour), "compute", 24, 6).stdout
+    assert finished.stdout.endswith(f"round 7: {'0' * 16}\n")  # nothing was lost
+    assert summary()["unloaded_bytes"] > 0
+
+
+def test_threads_that_cannot_be_stopped_are_told_of_and_keep_their_rank_in_memory(
+    run, job, plain_rounds, summary, flavour
+):
+    finished = run(*job(flavour, 4, 2, "120M", "traced", 40, 4), timeout_s=120)
+    assert rounds_of(finished.stdout) == plain_rounds(flavour, 4, "pool", 40, 4)
+    message = "spillway: the threads of a rank cannot be stopped while its memory is unloaded"
+    assert finished.stderr.count(message) == 1, finished.stderr
+    assert "  Remedy: " in finished.stderr
+    assert summary()["peak_bytes"] > summary()["budget_bytes"]
+
+
 def test_what_a_signal_handler_writes_while_the_rank_unloads_is_kept(run, job, summary, flavour):
     finished = run(*job(flavour, 8, 2, "120M", "handler", 40, 12), timeout_s=120)
     assert rounds_of(finished.stdout) == ["round 0: " + "0" * 16]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Callable, List, Tuple
 
 from job import HERE, Failed
-from results import close_numbers, doubles_of, numbers_in, same_bytes, same_lines
+from results import close_numbers, doubles_of, numbers_in, same_lines
 
 INPUTS = HERE / "inputs"
 PYTHON = "/usr/bin/python3"  # the one that Debian's modules are for
@@ -48,6 +48,11 @@ def prepare_mesh(folder: Path, side: int) -> Path:
     mesh = folder / f"mesh{side}.grf"
     subprocess.run(["gmk_m3", str(side), str(side), str(side), str(mesh)], check=True)
     return mesh
+
+
+def same_vertices(plain: Path, other: Path) -> str:
+    """A line per vertex, which the ranks write as they come: plain Open MPI orders them otherwise over TCP."""
+    return same_lines(*(sorted(path.read_text().splitlines()) for path in (plain, other)), "lines, one per vertex")
 
 
 def prepare_dgpart(folder: Path) -> List[str]:
@@ -266,9 +271,9 @@ PROGRAMS = (
         besides=("scotch",),
         ranks=8,
         memory_share=0.5,
-        criterion="the partition, byte for byte (-Cd: deterministic)",
+        criterion="the same part for each vertex (-Cd: deterministic); the order of the lines depends on time",
         prepare=prepare_dgpart,
-        compare=lambda plain, other: same_bytes(plain / "partition.map", other / "partition.map"),
+        compare=lambda plain, other: same_vertices(plain / "partition.map", other / "partition.map"),
     ),
     RealProgram(
         name="dgord",
@@ -277,17 +282,17 @@ PROGRAMS = (
         besides=("scotch",),
         ranks=8,
         memory_share=0.5,
-        criterion="the ordering, byte for byte (-Cd: deterministic)",
+        criterion="the same place for each vertex (-Cd: deterministic); the order of the lines depends on time",
         prepare=prepare_dgord,
-        compare=lambda plain, other: same_bytes(plain / "order.ord", other / "order.ord"),
+        compare=lambda plain, other: same_vertices(plain / "order.ord", other / "order.ord"),
     ),
     RealProgram(
         name="hpcc",
-        does="HPC Challenge with HPL, N = 4000",
+        does="HPC Challenge with HPL, N = 6000",
         package="hpcc",
         besides=(),
-        ranks=4,
-        memory_share=0.5,
+        ranks=2,
+        memory_share=0.93,
         criterion="HPCC's own checks: the same ones, none FAILED, Success=1; norms of HPL within 1e-9",
         prepare=prepare_hpcc,
         compare=compare_hpcc,

@@ -14,15 +14,6 @@ def numbers_in(text: str) -> List[float]:
     return [float(word) for word in _NUMBER.findall(text)]
 
 
-def same_bytes(plain: Path, other: Path) -> str:
-    expected, found = plain.read_bytes(), other.read_bytes()
-    if expected != found:
-        raise Failed(f"{other} differs from {plain}")
-    if not expected:
-        raise Failed(f"{plain} is empty: nothing to compare")
-    return f"{plain.name} equal, {len(expected)} bytes"
-
-
 def same_lines(expected: Sequence[str], found: Sequence[str], what: str) -> str:
     if not expected:
         raise Failed(f"no {what} to compare")

@@ -11,7 +11,9 @@ Columns of the table:
   tags        over=<parameter>     the communicator, group, window or file whose ranks make the call
               creates=<parameter>  where a new communicator comes out
               persistent           the request is inactive until MPI_Start
-              opens, closes        the library may use this rank's memory in between (windows, split file operations)
+              opens, closes        the library may use this rank's memory in between (split file operations)
+              window=<what>        makes, frees: the window `win`; attaches, detaches: memory of it; begins: an
+                                   operation on it, complete after a call that ends those on `rank`, or ends_all
   since       version of the standard that brought the function; `openmpi` for one that only Open MPI has
   removed     version that removed it, where libraries still carry it
   chapter     of the standard
@@ -31,7 +33,8 @@ from mpi_header import Prototype, parameter_name, parameter_type, split_paramete
 TABLE_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_functions.csv")
 KINDS = ("ours", "collective", "request", "blocking", "local")
 DELEGATED_KINDS = ("collective", "request", "blocking")
-_TAGS = ("over", "creates", "persistent", "opens", "closes")
+_TAGS = ("over", "creates", "persistent", "opens", "closes", "window")
+WINDOW_CALLS = ("makes", "frees", "attaches", "detaches", "begins", "ends", "ends_all")
 _OVER_TYPES = ("MPI_Comm", "MPI_Group", "MPI_Win", "MPI_Win *", "MPI_File", "MPI_File *")
 
 
@@ -48,6 +51,7 @@ class Function:
     is_persistent: bool
     opens: bool
     closes: bool
+    window: Optional[str]
     since: str
     removed: Optional[str]
     chapter: str
@@ -94,6 +98,9 @@ def _check(function: Function) -> None:
     require(
         not (function.opens or function.closes) or function.kind == "collective", "only a collective opens or closes"
     )
+    if function.window:
+        require(function.window in WINDOW_CALLS, f"nothing is done to a window by {function.window!r}")
+        require(function.kind in ("collective", "blocking"), "only such a function has the tag `window`")
     require(not function.is_persistent or function.kind == "request", "only a request is persistent")
     require("|" not in function.notes, "a `|` in the notes would end a cell of the reference page")
 
@@ -111,6 +118,7 @@ def _function(row: Dict[str, str]) -> Function:
         is_persistent="persistent" in tags,
         opens="opens" in tags,
         closes="closes" in tags,
+        window=tags.get("window"),
         since=row["since"],
         removed=row["removed"] or None,
         chapter=row["chapter"],

@@ -28,6 +28,7 @@ using spillway::interpose::DelegatedCollective;
 using spillway::interpose::DelegatedRequest;
 using spillway::interpose::OverFile;
 using spillway::interpose::OverGroup;
+using spillway::interpose::OverWindow;
 
 """
 _CLASSES = {"collective": "DelegatedCollective", "request": "DelegatedRequest", "blocking": "DelegatedBlocking"}
@@ -54,7 +55,40 @@ def _constructor_arguments(function: Function) -> str:
             arguments.append(f"OverGroup{{{function.over}}}")
         elif type_ in ("MPI_File", "MPI_File *"):
             arguments.append(f"OverFile({function.over})")
+        elif type_ in ("MPI_Win", "MPI_Win *"):
+            arguments.append(f"OverWindow({function.over})")
     return ", ".join(arguments)
+
+
+def _origin_buffers(function: Function) -> List[str]:
+    """Address, count and type of each buffer that an operation on a window uses at its origin."""
+    names = function.parameter_names
+    buffers = []
+    for prefix in ("origin", "result", "compare"):
+        if f"{prefix}_addr" not in names:
+            continue
+        count = f"{prefix}_count" if f"{prefix}_count" in names else "1"
+        type_ = f"{prefix}_datatype" if f"{prefix}_datatype" in names else "datatype"
+        buffers.append(f"{prefix}_addr, {count}, {type_}")
+    return buffers
+
+
+def _window_call(function: Function) -> List[str]:
+    """What the rank's windows learn of the call after it."""
+    if function.window == "makes":
+        memory = "base, size" if "base" in function.parameter_names else "nullptr, 0"
+        return [f"  call.window_made(code, win, {memory});"]
+    if function.window == "frees":
+        return ["  call.window_freed(code, freed);"]
+    if function.window == "begins":
+        return [f"  call.operation_begun(code, win, target_rank, {buffer});" for buffer in _origin_buffers(function)]
+    arguments = {
+        "attaches": "window_attached(code, win, base, size)",
+        "detaches": "window_detached(code, win, base)",
+        "ends": "operations_completed(code, win, rank)",
+        "ends_all": "operations_completed(code, win)",
+    }
+    return [f"  call.{arguments[function.window]};"] if function.window else []
 
 
 def entry_point(function: Function, declared: Prototype) -> str:
@@ -67,6 +101,9 @@ def entry_point(function: Function, declared: Prototype) -> str:
         after.append(f"  call.created(code, {function.creates}, {over});")
     if function.opens or function.closes:
         after.append(f"  call.{'opened' if function.opens else 'closed'}(code);")
+    after += _window_call(function)
+    if function.window == "frees":
+        lines.append("  const MPI_Win freed = win != nullptr ? *win : MPI_Win{};")
     if function.kind == "request":
         after.append(f"  call.{'prepared' if function.is_persistent else 'started'}(code, request);")
     if after:

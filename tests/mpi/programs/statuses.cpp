@@ -1,6 +1,8 @@
 // What a status says, and errors that are returned: truncation, wrong arguments, cancelled
 // receives, requests given up.
+#include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "checked_program.h"
 
@@ -215,6 +217,62 @@ void cancelled_receives(CheckedProgram& program) {
   MPI_Wait(&send, MPI_STATUS_IGNORE);
 }
 
+// A synchronous send that is not received is cancelled, where the library can do that: Open MPI cannot. Its message is
+// gone then, and the next one comes.
+void cancelled_sends(CheckedProgram& program) {
+  const bool is_under_spillway = getenv("SPILLWAY_SOCKET") != nullptr;
+  const int last = program.size() - 1;
+  if (last == 0) return;
+  for (const int count : {1, 100000}) {
+    MPI_Barrier(MPI_COMM_WORLD);  // what was sent in the round before has been looked for
+    std::vector<int> data(static_cast<size_t>(count), program.rank());
+    int is_cancelled = 0;
+    if (program.rank() == 0) {
+      MPI_Request request;
+      MPI_Status status;
+      MPI_Issend(data.data(), count, MPI_INT, last, 94, MPI_COMM_WORLD, &request);
+      MPI_Cancel(&request);
+      int is_complete = 0;
+      for (const double end = MPI_Wtime() + 1; is_complete == 0 && MPI_Wtime() < end;)
+        MPI_Test(&request, &is_complete, &status);
+      if (is_complete != 0) MPI_Test_cancelled(&status, &is_cancelled);
+      program.holds(is_cancelled != 0 || !is_under_spillway);
+      std::vector<int> next(data.size(), 77);
+      MPI_Request others[2];
+      MPI_Isend(next.data(), count, MPI_INT, last, 94, MPI_COMM_WORLD, &others[0]);
+      MPI_Isend(&is_cancelled, 1, MPI_INT, last, 93, MPI_COMM_WORLD, &others[1]);
+      MPI_Wait(&request, &status);
+      MPI_Waitall(2, others, MPI_STATUSES_IGNORE);
+    }
+    if (program.rank() != last) continue;
+    MPI_Recv(&is_cancelled, 1, MPI_INT, 0, 93, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (is_cancelled == 0) MPI_Recv(data.data(), count, MPI_INT, 0, 94, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(data.data(), count, MPI_INT, 0, 94, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    program.equal(data.back(), 77);
+    int is_there = 1;
+    MPI_Iprobe(0, 94, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
+    program.equal(is_there, 0);
+  }
+}
+
+// A synchronous send that has been received is not cancelled.
+void sends_that_are_cancelled_too_late(CheckedProgram& program) {
+  const int out = pattern(program.rank(), 92, 0);
+  int in = 0, is_cancelled = 1;
+  MPI_Request requests[2];
+  MPI_Status status;
+  MPI_Irecv(&in, 1, MPI_INT, program.left(), 92, MPI_COMM_WORLD, &requests[0]);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Issend(&out, 1, MPI_INT, program.right(), 92, MPI_COMM_WORLD, &requests[1]);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Cancel(&requests[1]);
+  MPI_Wait(&requests[1], &status);
+  MPI_Test_cancelled(&status, &is_cancelled);
+  program.equal(is_cancelled, 0);
+  program.equal(in, pattern(program.left(), 92, 0));
+}
+
 // A request that is given up completes all the same.
 void freed_requests(CheckedProgram& program) {
   const int out = pattern(program.rank(), 97, 0);
@@ -262,6 +320,8 @@ int main(int argc, char** argv) {
   wrong_arguments(program);
   error_handler_of_the_communicator(program);
   cancelled_receives(program);
+  cancelled_sends(program);
+  sends_that_are_cancelled_too_late(program);
   freed_requests(program);
   looking_at_a_request(program);
   return program.finish();

@@ -10,21 +10,35 @@
 //   phases fork MIB               every rank forks a child that forks again; both look at the rank's memory
 //   phases handler MIB ROUNDS     a signal handler counts in the memory of every rank, a thousand times per second
 //   phases threads MIB ROUNDS     a second thread of every rank calls MPI and ends; then as `sweep`
+//   phases pool MIB ROUNDS        the same, but the thread sleeps on a condition variable to the end instead of ending
+//   phases traced MIB ROUNDS      the same, and another process traces the thread, as a debugger does
+//   phases receivers MIB ROUNDS   three other threads of every rank wait for messages to the end; as `sweep` beside
+//   them phases compute MIB ROUNDS     a second thread of every rank, which never calls MPI, writes to all its MIB all
+//   the
+//                                 time, and to a file; as `sweep` beside it
+//   phases window MIB ROUNDS      as `sweep`, and in each round a part of it goes to the next rank's window
 //   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
 //
 // Rank 0 prints a line per round that depends on every byte of every rank, and is the same for the same ranks and
 // arguments.
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <spillway/spillway.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -176,15 +190,136 @@ void count_in_handler(size_t words, int rounds) {
   report(0, sum == static_cast<uint64_t>(signal_count) && sum > 0 ? 0 : 1);
 }
 
-void communicate_in_thread() {
+// `body` runs in the other thread after its calls, and `meanwhile` in this one.
+template <typename Body, typename Meanwhile>
+void communicate_in_thread(Body body, Meanwhile meanwhile) {
   MPI_Comm own = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &own);
-  std::thread([own] {
+  std::thread other([&] {
     char token = 1;
     MPI_Bcast(&token, 1, MPI_CHAR, 0, own);
     MPI_Barrier(own);
-  }).join();
+    body();
+  });
+  meanwhile();
+  other.join();
   MPI_Comm_free(&own);
+}
+
+// Makes a child that traces the calling thread until it is killed.
+pid_t start_tracer() {
+  const auto thread = static_cast<pid_t>(syscall(SYS_gettid));
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  int said[2];
+  if (pipe(said) != 0) MPI_Abort(MPI_COMM_WORLD, 3);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool does_trace = ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0;
+    if (write(said[1], &does_trace, 1) != 1 || !does_trace) _exit(1);
+    for (;;) pause();
+  }
+  char does_trace = 0;
+  if (read(said[0], &does_trace, 1) != 1 || does_trace == 0) MPI_Abort(MPI_COMM_WORLD, 4);
+  close(said[0]);
+  close(said[1]);
+  return child;
+}
+
+void sweep_beside_a_pool(size_t words, int rounds, bool is_traced) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_waiting = false, is_over = false;
+  const auto wait_for_work = [&] {
+    const pid_t tracer = is_traced ? start_tracer() : 0;
+    {
+      std::unique_lock lock(mutex);
+      is_waiting = true;
+      changed.notify_all();
+      changed.wait(lock, [&] { return is_over; });
+    }
+    if (tracer == 0) return;
+    kill(tracer, SIGKILL);
+    waitpid(tracer, nullptr, 0);
+  };
+  communicate_in_thread(wait_for_work, [&] {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return is_waiting; });
+    lock.unlock();
+    sweep(words, rounds, true);
+    lock.lock();
+    is_over = true;
+    changed.notify_all();
+  });
+}
+
+// All four threads of every rank but 0 wait for messages while rank 0 needs room.
+void fill_while_all_threads_wait(size_t words) {
+  constexpr int kThreads = 4;
+  std::vector<uint64_t> data(words);
+  for (size_t i = 0; i < words; ++i) data[i] = mixed(i + static_cast<uint64_t>(rank) * words);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const auto wait_for_end = [](int tag) {
+    char token = 0;
+    MPI_Recv(&token, 1, MPI_CHAR, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  };
+  if (rank == 0) {
+    usleep(300000);
+    std::vector<uint64_t> more(words);
+    for (size_t i = 0; i < words; ++i) more[i] = mixed(data[i]);
+    const char token = 1;
+    for (int to = 1; to < size; ++to)
+      for (int tag = 0; tag < kThreads; ++tag) MPI_Send(&token, 1, MPI_CHAR, to, tag, MPI_COMM_WORLD);
+    report(0, digest(more));
+  } else {
+    std::vector<std::thread> others;
+    for (int tag = 1; tag < kThreads; ++tag) others.emplace_back(wait_for_end, tag);
+    wait_for_end(0);
+    for (std::thread& other : others) other.join();
+    report(0, digest(data));
+  }
+}
+
+void sweep_beside_a_thread_that_writes(size_t words, int rounds) {
+  std::vector<uint64_t> data(words);
+  std::atomic<bool> is_over = false;
+  uint64_t passes = 0;
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  std::thread other([&] {
+    for (; !is_over; ++passes)
+      for (size_t i = 0; i < data.size(); ++i) {
+        ++data[i];
+        if (i % 1024 == 0 && write(nowhere, &data[i], sizeof data[i]) != sizeof data[i]) abort();
+      }
+  });
+  sweep(words, rounds, true);
+  is_over = true;
+  other.join();
+  close(nowhere);
+  uint64_t lost = 0;
+  for (const uint64_t value : data) lost += passes - value;
+  report(rounds + 1, lost);
+}
+
+// The next rank is mostly unloaded when it is written to.
+void sweep_with_windows(size_t words, int rounds) {
+  constexpr size_t kPart = 1 << 17;
+  std::vector<uint64_t> data(words), window(kPart);
+  for (size_t i = 0; i < words; ++i) data[i] = mixed(i + static_cast<uint64_t>(rank) * words);
+  MPI_Win handle = MPI_WIN_NULL;
+  MPI_Win_create(window.data(), static_cast<MPI_Aint>(kPart * sizeof(uint64_t)), sizeof(uint64_t), MPI_INFO_NULL,
+                 MPI_COMM_WORLD, &handle);
+  const int next = (rank + 1) % size;
+  for (int round = 0; round < rounds; ++round) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, handle);
+    MPI_Put(data.data(), kPart, MPI_UINT64_T, next, 0, kPart, MPI_UINT64_T, handle);
+    MPI_Win_unlock(next, handle);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, handle);
+    for (size_t i = 0; i < words; ++i) data[i] = mixed(data[i] + window[i % kPart]);
+    MPI_Win_unlock(rank, handle);
+    report(round, digest(data));
+  }
+  MPI_Win_free(&handle);
 }
 
 void idle(double seconds) {
@@ -202,33 +337,50 @@ void idle(double seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool has_threads = argc > 1 && strcmp(argv[1], "threads") == 0;
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, has_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  const auto is_asked_for = [&](const char* name) { return argc > 1 && strcmp(argv[1], name) == 0; };
+  int wanted = MPI_THREAD_SINGLE, provided = MPI_THREAD_SINGLE;
+  if (is_asked_for("threads") || is_asked_for("pool") || is_asked_for("traced") || is_asked_for("receivers"))
+    wanted = MPI_THREAD_MULTIPLE;
+  if (is_asked_for("compute")) wanted = MPI_THREAD_FUNNELED;
+  MPI_Init_thread(&argc, &argv, wanted, &provided);
+  if (provided < wanted) {
+    fprintf(stderr, "phases: the MPI library does not grant the level of threads\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const size_t words = argc > 2 ? strtoull(argv[2], nullptr, 10) * (1 << 20) / sizeof(uint64_t) : 0;
   const int rounds = argc > 3 ? atoi(argv[3]) : 1;
-  if (argc > 2 && strcmp(argv[1], "sweep") == 0) {
+  if (argc > 2 && is_asked_for("sweep")) {
     sweep(words, rounds, true);
-  } else if (argc > 2 && strcmp(argv[1], "read") == 0) {
+  } else if (argc > 2 && is_asked_for("read")) {
     sweep(words, rounds, false);
-  } else if (argc > 2 && strcmp(argv[1], "exchange") == 0) {
+  } else if (argc > 2 && is_asked_for("exchange")) {
     exchange(words, rounds);
-  } else if (argc > 2 && strcmp(argv[1], "overlap") == 0) {
+  } else if (argc > 2 && is_asked_for("overlap")) {
     overlap(words, rounds);
-  } else if (argc > 3 && strcmp(argv[1], "pile") == 0) {
+  } else if (argc > 3 && is_asked_for("pile")) {
     pile(words, strtoull(argv[3], nullptr, 10) * (1 << 20) / sizeof(uint64_t));
-  } else if (argc > 2 && has_threads && provided == MPI_THREAD_MULTIPLE) {
-    communicate_in_thread();
+  } else if (argc > 2 && is_asked_for("threads")) {
+    communicate_in_thread([] {}, [] {});
     sweep(words, rounds, true);
-  } else if (argc > 2 && strcmp(argv[1], "fork") == 0) {
+  } else if (argc > 2 && is_asked_for("pool")) {
+    sweep_beside_a_pool(words, rounds, false);
+  } else if (argc > 2 && is_asked_for("traced")) {
+    sweep_beside_a_pool(words, rounds, true);
+  } else if (argc > 2 && is_asked_for("receivers")) {
+    fill_while_all_threads_wait(words);
+  } else if (argc > 2 && is_asked_for("compute")) {
+    sweep_beside_a_thread_that_writes(words, rounds);
+  } else if (argc > 2 && is_asked_for("window")) {
+    sweep_with_windows(words, rounds);
+  } else if (argc > 2 && is_asked_for("fork")) {
     fork_twice(words);
-  } else if (argc > 2 && strcmp(argv[1], "usage") == 0) {
+  } else if (argc > 2 && is_asked_for("usage")) {
     usage(words);
-  } else if (argc > 3 && strcmp(argv[1], "handler") == 0) {
+  } else if (argc > 3 && is_asked_for("handler")) {
     count_in_handler(words, rounds);
-  } else if (argc > 2 && strcmp(argv[1], "idle") == 0) {
+  } else if (argc > 2 && is_asked_for("idle")) {
     idle(atof(argv[2]));
   } else {
     fprintf(stderr, "phases: unknown arguments\n");

@@ -1,10 +1,13 @@
 // What unloading writes, and that everything reads back bit for bit.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <map>
+#include <thread>
 
 #include "arena_fixture.h"
 #include "seed.h"
@@ -254,6 +257,75 @@ TEST_F(RandomUnloadDeathTest, reads_back_bit_for_bit_without_nameless_files) {
 TEST_F(RandomUnloadDeathTest, ends_with_a_message_when_the_device_is_full) {
   EXPECT_EXIT(play_without(storage::Refusal::space), testing::ExitedWithCode(1),
               "cannot put .* MiB more into the spill directory");
+}
+
+// A thread that counts in memory, and can be stopped between two stores.
+class ThreadControlTest : public ArenaTest {
+ protected:
+  void SetUp() override {
+    may_stop = true;
+    stops = reached = released = 0;
+    arena_.control_threads(ThreadControl{stop, [] { released = stops.load(); }});
+    ArenaTest::SetUp();
+  }
+
+  static bool stop() {
+    if (!may_stop) return false;
+    ++stops;
+    while (reached < stops) sched_yield();
+    return true;
+  }
+
+  static void heed_stop() {
+    const uint64_t number = stops;
+    if (number == released) return;
+    reached = number;
+    while (released < number) sched_yield();
+  }
+
+  static void need_no_stop() { reached = ~uint64_t{0}; }
+
+  static inline std::atomic<bool> may_stop;
+  static inline std::atomic<uint64_t> stops, reached, released;
+};
+
+TEST_F(ThreadControlTest, loses_no_store_of_a_thread_that_is_stopped_meanwhile) {
+  unsigned char* memory = allocate(4 * kMiB);
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    for (uint64_t count = 0; !is_over || count % (kMiB / 2) != 0; ++count) {
+      auto& value = reinterpret_cast<uint64_t*>(memory)[count % (kMiB / 2)];
+      if (value != count / (kMiB / 2)) {
+        ADD_FAILURE() << "store " << count << " found " << value;
+        break;
+      }
+      ++value;
+      heed_stop();
+    }
+    need_no_stop();
+  });
+  for (int round = 0; round < 100; ++round) {
+    unload_and_charge_again();
+    arena_.unload_again();
+  }
+  is_over = true;
+  other.join();
+}
+
+TEST_F(ThreadControlTest, gives_up_only_spare_regions_while_threads_cannot_be_stopped) {
+  unsigned char* memory = allocate(4 * kMiB);
+  fill(memory, 4 * kMiB, 1);
+  may_stop = false;
+  const UnloadResult refused = unload();
+  EXPECT_TRUE(refused.is_refused);
+  EXPECT_EQ(refused.released_bytes + refused.written_bytes, 0u);
+  EXPECT_EQ(bytes_in_state(memory, 4 * kMiB, PageState::dirty), 4 * kMiB);
+  may_stop = true;
+  need_no_stop();
+  const UnloadResult result = unload();
+  EXPECT_FALSE(result.is_refused);
+  EXPECT_EQ(result.released_bytes, 4 * kMiB);
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 1));
 }
 
 }  // namespace

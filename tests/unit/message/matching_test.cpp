@@ -85,6 +85,26 @@ TEST(MatchingTest, shows_a_message_to_a_probe_and_leaves_it) {
   EXPECT_EQ(engine.extract(1, 3, kAnyTag), nullptr);
 }
 
+TEST(MatchingTest, takes_a_message_back_only_until_it_is_matched) {
+  MatchingEngine engine;
+  for (uint32_t token : {7, 8, 9}) {
+    std::unique_ptr<Envelope> sent = envelope(1, 5, token);
+    sent->sender = 3;
+    sent->token = token;
+    engine.arrive(std::move(sent));
+  }
+  PostedReceive first = receive(1, 5), second = receive(1, 5);
+  engine.post(&first);
+  EXPECT_EQ(first.matched->token, 7u);
+  EXPECT_EQ(engine.take_back(3, 7), nullptr);
+  EXPECT_EQ(engine.take_back(2, 8), nullptr) << "another sender's";
+  EXPECT_EQ(engine.take_back(3, 8)->bytes, 8u);
+  EXPECT_EQ(engine.take_back(3, 8), nullptr);
+  engine.post(&second);
+  EXPECT_EQ(second.matched->token, 9u);
+  EXPECT_EQ(engine.unexpected_count(), 0u);
+}
+
 TEST(MatchingTest, withdraws_a_receive_only_until_it_is_matched) {
   MatchingEngine engine;
   PostedReceive first = receive(1, 1), second = receive(1, 1);

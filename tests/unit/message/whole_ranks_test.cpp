@@ -149,11 +149,11 @@ class WholeRank {
     rank_.scheduler.count_taken(taken);
   }
 
-  uint64_t unload(uint64_t wanted) {
+  node::Unloaded unload(uint64_t wanted) {
     const memory::UnloadResult result = arena_.unload(wanted);
     unloaded_ += result.written_bytes;
     rank_.ledger.give_back(result.released_bytes, result.freed_bytes);
-    return result.released_bytes;
+    return {result.released_bytes, node::ThreadStop::stopped};
   }
 
   static inline WholeRank* current = nullptr;

@@ -33,19 +33,32 @@ class LedgerTest : public testing::Test {
     return config;
   }
 
-  // A rank that allocates, blocks, and is ended by a news.
-  std::thread sleeper(uint32_t index, uint64_t bytes, uint32_t pins = 0, bool may_unload = true) {
-    std::thread thread([this, index, bytes, pins, may_unload] {
+  // A rank that allocates, is prepared, blocks, and is ended by a news.
+  template <typename Prepare>
+  std::thread prepared_sleeper(uint32_t index, uint64_t bytes, Prepare prepare) {
+    std::thread thread([this, index, bytes, prepare] {
       SimulatedRank rank(mapped_again(segment_), index);
-      rank.may_unload = may_unload;
       rank.scheduler.acquire_slot();
       for (uint64_t part = 0; part < bytes; part += kMiB) rank.allocate(kMiB);
-      rank.self.record().pins = pins;
+      prepare(rank);
       rank.wait_for_news(1);
       retire_rank(rank.self.segment(), index);
     });
     while (segment_.rank(index).wake_at == 0) usleep(100);
     return thread;
+  }
+
+  std::thread sleeper(uint32_t index, uint64_t bytes, uint32_t pins = 0) {
+    return prepared_sleeper(index, bytes, [pins](SimulatedRank& rank) { rank.self.record().pins = pins; });
+  }
+
+  // A rank whose threads cannot be stopped for some times.
+  std::thread busy_sleeper(uint32_t index, uint64_t bytes, uint32_t refusals, ThreadStop refusal) {
+    return prepared_sleeper(index, bytes, [refusals, refusal](SimulatedRank& rank) {
+      rank.refusals = refusals;
+      rank.refusal = refusal;
+      rank.self.record().other_threads = 1;
+    });
   }
 
   void end(SimulatedRank& waker, uint32_t index, std::thread& thread) {
@@ -157,7 +170,7 @@ TEST_F(LedgerTest, goes_beyond_the_budget_when_nobody_can_ever_make_room) {
 }
 
 TEST_F(LedgerTest, goes_on_when_a_rank_gives_up_less_than_it_is_charged_for) {
-  std::thread stubborn = sleeper(1, 20 * kMiB, 0, false);
+  std::thread stubborn = prepared_sleeper(1, 20 * kMiB, [](SimulatedRank& rank) { rank.may_unload = false; });
   SimulatedRank rank(mapped_again(segment_), 0);
   rank.scheduler.acquire_slot();
   std::atomic<bool> allocated = false;
@@ -184,6 +197,39 @@ TEST_F(LedgerTest, does_not_wait_forever_for_a_rank_inside_the_mpi_library) {
   EXPECT_EQ(resident(0), 20 * kMiB);
   segment_.rank(1).state = static_cast<uint32_t>(RankState::blocked_receive);
   end(rank, 1, other);
+}
+
+TEST_F(LedgerTest, asks_a_rank_again_whose_threads_could_not_be_stopped) {
+  std::thread busy = busy_sleeper(1, 20 * kMiB, 3, ThreadStop::not_now);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.allocate(20 * kMiB);
+  EXPECT_LE(segment_.header().peak_bytes, kBudget);
+  EXPECT_EQ(resident(1), kBudget - kStoreFloor - 20 * kMiB);
+  end(rank, 1, busy);
+}
+
+TEST_F(LedgerTest, does_not_ask_forever_where_threads_never_stop) {
+  std::thread busy = busy_sleeper(1, 20 * kMiB, ~0u, ThreadStop::not_now);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  const uint64_t begin = base::now_ns();
+  rank.allocate(20 * kMiB);
+  EXPECT_LT(base::now_ns() - begin, 10000000000u);
+  EXPECT_EQ(resident(0), 20 * kMiB);
+  EXPECT_EQ(resident(1), 20 * kMiB);
+  end(rank, 1, busy);
+}
+
+TEST_F(LedgerTest, does_not_wait_for_threads_that_may_not_be_stopped) {
+  std::thread busy = busy_sleeper(1, 20 * kMiB, ~0u, ThreadStop::not_allowed);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  const uint64_t begin = base::now_ns();
+  rank.allocate(20 * kMiB);
+  EXPECT_LT(base::now_ns() - begin, 900000000u);
+  EXPECT_EQ(resident(1), 20 * kMiB);
+  end(rank, 1, busy);
 }
 
 TEST_F(LedgerTest, makes_a_rank_wait_again_when_the_node_is_over_its_budget) {

@@ -11,9 +11,9 @@
 namespace spillway::node {
 namespace {
 
-TEST(SegmentLayoutTest, version_7_has_these_sizes) {
+TEST(SegmentLayoutTest, version_8_has_these_sizes) {
   EXPECT_EQ(kSegmentMagic, 0x53504c57u);
-  EXPECT_EQ(kSegmentVersion, 7u);
+  EXPECT_EQ(kSegmentVersion, 8u);
   EXPECT_EQ(sizeof(SegmentHeader), 248u);
   EXPECT_EQ(sizeof(RankRecord), 384u);
   EXPECT_EQ(alignof(RankRecord), 128u);
@@ -24,7 +24,7 @@ TEST(SegmentLayoutTest, version_7_has_these_sizes) {
   EXPECT_EQ(kSpillChunkBytes, 262144u);
 }
 
-TEST(SegmentLayoutTest, version_7_has_the_header_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_8_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, magic), 0u);
   EXPECT_EQ(offsetof(SegmentHeader, version), 4u);
   EXPECT_EQ(offsetof(SegmentHeader, segment_bytes), 8u);
@@ -59,7 +59,7 @@ TEST(SegmentLayoutTest, version_7_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, critical_rank), 240u);
 }
 
-TEST(SegmentLayoutTest, version_7_has_the_rank_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_8_has_the_rank_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(RankRecord, state), 0u);
   EXPECT_EQ(offsetof(RankRecord, pid), 4u);
   EXPECT_EQ(offsetof(RankRecord, doorbell), 8u);
@@ -86,6 +86,8 @@ TEST(SegmentLayoutTest, version_7_has_the_rank_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(RankRecord, sleeps_outside), 348u);
   EXPECT_EQ(offsetof(RankRecord, other_threads), 352u);
   EXPECT_EQ(offsetof(RankRecord, away_threads), 356u);
+  EXPECT_EQ(offsetof(RankRecord, pinned_bytes), 360u);
+  EXPECT_EQ(offsetof(RankRecord, busy_until_ns), 368u);
 }
 
 TEST(SegmentLayoutTest, states_have_these_numbers) {
@@ -99,9 +101,9 @@ TEST(SegmentLayoutTest, states_have_these_numbers) {
   EXPECT_EQ(static_cast<uint32_t>(RankState::finished), 7u);
 }
 
-TEST(AttachProtocolTest, version_1_has_these_fields_at_these_offsets) {
+TEST(AttachProtocolTest, version_2_has_these_fields_at_these_offsets) {
   EXPECT_EQ(kAttachMagic, 0x53504c41u);
-  EXPECT_EQ(kAttachVersion, 1u);
+  EXPECT_EQ(kAttachVersion, 2u);
   EXPECT_EQ(sizeof(AttachMessage), 512u);
   EXPECT_EQ(offsetof(AttachMessage, kind), 8u);
   EXPECT_EQ(offsetof(AttachMessage, role), 12u);

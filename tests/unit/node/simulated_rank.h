@@ -83,6 +83,8 @@ class SimulatedRank {
   Scheduler scheduler;
   bool may_unload = true;         // false: a rank that never gives anything up when asked
   useconds_t unload_time_us = 0;  // what giving up costs
+  uint32_t refusals = 0;          // times that its threads cannot be stopped, from now on
+  ThreadStop refusal = ThreadStop::not_now;
 
  private:
   struct Region {
@@ -96,7 +98,11 @@ class SimulatedRank {
     taken_ = arrivals;
   }
 
-  uint64_t unload(uint64_t wanted) {
+  Unloaded unload(uint64_t wanted) {
+    if (refusals != 0) {
+      --refusals;
+      return {0, refusal};
+    }
     uint64_t released = 0;
     if (unload_time_us != 0) usleep(unload_time_us);
     for (Region& region : regions_) {
@@ -106,7 +112,7 @@ class SimulatedRank {
       released += region.bytes;
     }
     ledger.give_back(released, 0);
-    return released;
+    return {released, ThreadStop::stopped};
   }
 
   uint64_t uncount_untouched(uint64_t wanted) {

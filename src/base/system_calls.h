@@ -1,0 +1,57 @@
+// System calls as themselves.
+//
+// The C library's functions of these names may be another library's in a rank: tools that trace I/O, and registration
+// caches of MPI libraries, put their own in the way, with locks. While memory is unloaded, a thread that has been
+// stopped may hold these (node/other_threads.h), so storage and memory call the kernel. Errors are in errno.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace spillway::base::kernel {
+
+inline void* map(void* address, uint64_t bytes, int protection, int flags, int descriptor, uint64_t offset) {
+  return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, descriptor, offset));
+}
+
+inline int advise(void* address, uint64_t bytes, int advice) {
+  return static_cast<int>(syscall(SYS_madvise, address, bytes, advice));
+}
+
+inline int open(const char* path, int flags) { return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, 0)); }
+
+inline int close(int descriptor) { return static_cast<int>(syscall(SYS_close, descriptor)); }
+
+inline ssize_t read_at(int descriptor, void* data, uint64_t bytes, uint64_t offset) {
+  return syscall(SYS_pread64, descriptor, data, bytes, offset);
+}
+
+inline ssize_t write_at(int descriptor, const void* data, uint64_t bytes, uint64_t offset) {
+  return syscall(SYS_pwrite64, descriptor, data, bytes, offset);
+}
+
+inline int set_size(int descriptor, uint64_t bytes) {
+  return static_cast<int>(syscall(SYS_ftruncate, descriptor, bytes));
+}
+
+inline int allocate(int descriptor, int mode, uint64_t offset, uint64_t bytes) {
+  return static_cast<int>(syscall(SYS_fallocate, descriptor, mode, offset, bytes));
+}
+
+inline int advise_file(int descriptor, uint64_t offset, uint64_t bytes, int advice) {
+  return static_cast<int>(syscall(SYS_fadvise64, descriptor, offset, bytes, advice));
+}
+
+inline int write_back(int descriptor, uint64_t offset, uint64_t bytes, unsigned flags) {
+  return static_cast<int>(syscall(SYS_sync_file_range, descriptor, offset, bytes, flags));
+}
+
+inline int control(int descriptor, int command, int64_t argument = 0) {
+  return static_cast<int>(syscall(SYS_fcntl, descriptor, command, argument));
+}
+
+}  // namespace spillway::base::kernel
