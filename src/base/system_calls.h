@@ -2,11 +2,13 @@
 //
 // The C library's functions of these names may be another library's in a rank: tools that trace I/O, and registration
 // caches of MPI libraries, put their own in the way, with locks. While memory is unloaded, a thread that has been
-// stopped may hold these (node/other_threads.h), so storage and memory call the kernel. Errors are in errno.
+// stopped may hold these (node/other_threads.h), so storage, memory and who lets it go call the kernel. Errors are in
+// errno.
 #pragma once
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +27,12 @@ inline int advise(void* address, uint64_t bytes, int advice) {
 inline int open(const char* path, int flags) { return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, 0)); }
 
 inline int close(int descriptor) { return static_cast<int>(syscall(SYS_close, descriptor)); }
+
+inline int shut_down(int socket) { return static_cast<int>(syscall(SYS_shutdown, socket, SHUT_RDWR)); }
+
+inline ssize_t receive(int socket, msghdr* message, int flags) { return syscall(SYS_recvmsg, socket, message, flags); }
+
+inline void yield() { syscall(SYS_sched_yield); }
 
 inline ssize_t read_at(int descriptor, void* data, uint64_t bytes, uint64_t offset) {
   return syscall(SYS_pread64, descriptor, data, bytes, offset);

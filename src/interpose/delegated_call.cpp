@@ -107,17 +107,15 @@ void LibraryCall::created(int code, MPI_Comm* newcomm) {
   runtime_->communicators.enter(made);
 }
 
-// After the call, and before the rank may be asked for memory again.
 template <typename Tell>
-void LibraryCall::tell_windows(int code, Tell tell) {
-  if (runtime_ == nullptr || code != MPI_SUCCESS) return;
-  const mpi::CallLock lock;
-  tell(runtime_->windows);
+void LibraryCall::tell_windows(Tell tell) {
+  if (runtime_ != nullptr) tell(runtime_->windows);
 }
 
 LibraryCall::~LibraryCall() {
   if (!is_away_) return;
   const mpi::CallLock lock;
+  runtime_->update_pinned_bytes();
   runtime_->end_library_call();
   runtime_->unload_again();
   runtime_->scheduler.come_back();
@@ -177,7 +175,7 @@ void DelegatedCollective::opened(int code) {
   if (runtime->busy_files.insert(file_).second) runtime->pin();
 }
 
-void DelegatedCollective::closed(int code) {
+void DelegatedCollective::closed(int /*code*/) {
   Runtime* runtime = call_.runtime();
   if (runtime == nullptr) return;
   const mpi::CallLock lock;
@@ -185,16 +183,27 @@ void DelegatedCollective::closed(int code) {
 }
 
 void DelegatedCollective::window_made(int code, const MPI_Win* win, const void* base, MPI_Aint bytes) {
+  if (code != MPI_SUCCESS) return;
   call_.tell_windows(
-      code, [&](mpi::Windows& windows) { windows.made(mpi::handle_value(*win), base, static_cast<uint64_t>(bytes)); });
+      [&](mpi::Windows& windows) { windows.made(mpi::handle_value(*win), base, static_cast<uint64_t>(bytes)); });
 }
 
-void DelegatedCollective::window_freed(int code, MPI_Win freed) {
-  call_.tell_windows(code, [&](mpi::Windows& windows) { windows.freed(mpi::handle_value(freed)); });
+void DelegatedCollective::window_leaves(const MPI_Win* win) {
+  if (win != nullptr)
+    call_.tell_windows([&](mpi::Windows& windows) { window_ = windows.leaves(mpi::handle_value(*win)); });
 }
 
-void DelegatedCollective::operations_completed(int code, MPI_Win win) {
-  call_.tell_windows(code, [&](mpi::Windows& windows) { windows.completed_all(mpi::handle_value(win)); });
+void DelegatedCollective::window_has_left(int code) {
+  call_.tell_windows([&](mpi::Windows& windows) { windows.has_left(window_, code == MPI_SUCCESS); });
+}
+
+void DelegatedCollective::operations_complete() {
+  call_.tell_windows([&](const mpi::Windows& windows) { begun_ = windows.completes(); });
+}
+
+void DelegatedCollective::operations_have_completed(int code, MPI_Win win) {
+  if (code != MPI_SUCCESS) return;
+  call_.tell_windows([&](mpi::Windows& windows) { windows.have_completed(mpi::handle_value(win), {}, begun_); });
 }
 
 DelegatedBlocking::DelegatedBlocking(const char*) {
@@ -206,29 +215,38 @@ DelegatedBlocking::DelegatedBlocking(const char*) {
 DelegatedBlocking::~DelegatedBlocking() = default;
 
 void DelegatedBlocking::window_attached(int code, MPI_Win win, const void* base, MPI_Aint bytes) {
-  call_.tell_windows(code, [&](mpi::Windows& windows) {
-    windows.attached(mpi::handle_value(win), base, static_cast<uint64_t>(bytes));
-  });
+  if (code != MPI_SUCCESS) return;
+  call_.tell_windows(
+      [&](mpi::Windows& windows) { windows.attached(mpi::handle_value(win), base, static_cast<uint64_t>(bytes)); });
 }
 
 void DelegatedBlocking::window_detached(int code, MPI_Win win, const void* base) {
-  call_.tell_windows(code, [&](mpi::Windows& windows) { windows.detached(mpi::handle_value(win), base); });
+  if (code != MPI_SUCCESS) return;
+  call_.tell_windows([&](mpi::Windows& windows) { windows.detached(mpi::handle_value(win), base); });
 }
 
 void DelegatedBlocking::operation_begun(int code, MPI_Win win, int target, const void* address, MPI_Count count,
                                         MPI_Datatype type) {
-  call_.tell_windows(code, [&](mpi::Windows& windows) {
-    const mpi::Span span = mpi::span_of(count, type);
+  if (code != MPI_SUCCESS || target == MPI_PROC_NULL) return;
+  call_.tell_windows([&](mpi::Windows& windows) {
+    // What only fetches may have no type at its origin (MPI_NO_OP).
+    const mpi::Span span = type == MPI_DATATYPE_NULL ? mpi::Span{} : mpi::span_of(count, type);
     windows.begun(mpi::handle_value(win), target, static_cast<const char*>(address) + span.first, span.bytes);
   });
 }
 
-void DelegatedBlocking::operations_completed(int code, MPI_Win win, int target) {
-  call_.tell_windows(code, [&](mpi::Windows& windows) { windows.completed(mpi::handle_value(win), target); });
+void DelegatedBlocking::operations_complete() {
+  call_.tell_windows([&](const mpi::Windows& windows) { begun_ = windows.completes(); });
 }
 
-void DelegatedBlocking::operations_completed(int code, MPI_Win win) {
-  call_.tell_windows(code, [&](mpi::Windows& windows) { windows.completed_all(mpi::handle_value(win)); });
+void DelegatedBlocking::operations_have_completed(int code, MPI_Win win, int target) {
+  if (code != MPI_SUCCESS) return;
+  call_.tell_windows([&](mpi::Windows& windows) { windows.have_completed(mpi::handle_value(win), target, begun_); });
+}
+
+void DelegatedBlocking::operations_have_completed(int code, MPI_Win win) {
+  if (code != MPI_SUCCESS) return;
+  call_.tell_windows([&](mpi::Windows& windows) { windows.have_completed(mpi::handle_value(win), {}, begun_); });
 }
 
 // Before the call: the library may work on the buffers before it returns, and another thread must not unload them.

@@ -51,9 +51,9 @@ class LibraryCall {
   // The call returned `code`; on success *newcomm is a communicator, or MPI_COMM_NULL.
   void created(int code, MPI_Comm* newcomm);
 
-  // The same of a window: tells its rank's windows (mpi/windows.h).
+  // Tells the rank's windows (mpi/windows.h) of the call, before the library's part or after it.
   template <typename Tell>
-  void tell_windows(int code, Tell tell);
+  void tell_windows(Tell tell);
 
  private:
   mpi::Runtime* runtime_;
@@ -108,15 +108,21 @@ class DelegatedCollective {
   void opened(int code);
   void closed(int code);
 
-  // The call returned `code`. On success *win is a window with this memory, or what had that handle is no window any
-  // more, or all operations that this rank has begun on it are complete.
+  // The call returned `code`. On success *win is a window with this memory.
   void window_made(int code, const MPI_Win* win, const void* base, MPI_Aint bytes);
-  void window_freed(int code, MPI_Win freed);
-  void operations_completed(int code, MPI_Win win);
+
+  // The call is about to free the window, or to complete all operations that this rank has begun on it; then, it
+  // returned `code`.
+  void window_leaves(const MPI_Win* win);
+  void window_has_left(int code);
+  void operations_complete();
+  void operations_have_completed(int code, MPI_Win win);
 
  private:
   LibraryCall call_;
-  uint64_t file_ = 0;  // the handle's value
+  uint64_t file_ = 0;    // the handle's value
+  uint64_t window_ = 0;  // that is being freed: its number
+  uint64_t begun_ = 0;   // operations that are being completed: their number
 };
 
 class DelegatedBlocking {
@@ -127,15 +133,20 @@ class DelegatedBlocking {
   DelegatedBlocking& operator=(const DelegatedBlocking&) = delete;
 
   // The call returned `code`. On success the window has this memory too, or no longer; or an operation on rank `target`
-  // of it has begun, whose buffer is in use until it is complete; or those on one rank, or all, are complete.
+  // of it has begun, whose buffer is in use until it is complete.
   void window_attached(int code, MPI_Win win, const void* base, MPI_Aint bytes);
   void window_detached(int code, MPI_Win win, const void* base);
   void operation_begun(int code, MPI_Win win, int target, const void* address, MPI_Count count, MPI_Datatype type);
-  void operations_completed(int code, MPI_Win win, int target);
-  void operations_completed(int code, MPI_Win win);
+
+  // The call is about to complete the operations that this rank has begun on one rank, or on all; then, it returned
+  // `code`.
+  void operations_complete();
+  void operations_have_completed(int code, MPI_Win win, int target);
+  void operations_have_completed(int code, MPI_Win win);
 
  private:
   LibraryCall call_;
+  uint64_t begun_ = 0;
 };
 
 class DelegatedRequest {

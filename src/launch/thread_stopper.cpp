@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -34,6 +35,11 @@ std::vector<pid_t> threads_of(pid_t process) {
   while (const dirent* entry = directory != nullptr ? readdir(directory.get()) : nullptr)
     if (const pid_t thread = atoi(entry->d_name); thread > 0) threads.push_back(thread);
   return threads;
+}
+
+// False for the number of a thread in another namespace.
+bool is_thread_of(pid_t process, pid_t thread) {
+  return access((task_directory(process) + "/" + std::to_string(thread)).c_str(), F_OK) == 0;
 }
 
 bool has_ended(pid_t thread) {
@@ -100,7 +106,7 @@ ThreadStop ThreadStopper::stop(pid_t process, pid_t except) {
   while (await_stops(end_ns) && base::now_ns() < end_ns) {
     const size_t known = threads_.size();  // and stopped
     const std::vector<pid_t> listed = threads_of(process);
-    if (std::find(listed.begin(), listed.end(), except) == listed.end() || !seize_all(listed, except)) {
+    if (!is_thread_of(process, except) || !seize_all(listed, except)) {
       result = ThreadStop::not_allowed;
       break;
     }

@@ -132,6 +132,7 @@ void* Arena::place(uint64_t bytes, uint64_t alignment) {
   regions_[entry] = Region{.begin = begin, .bytes = bytes, .file_offset = begin - begin_};
   region_of_granule_[(begin - begin_) / kGranuleBytes] = entry + 1;
   managed_bytes_ += bytes;
+  ++changes_;
   return reinterpret_cast<void*>(begin);
 }
 
@@ -167,6 +168,7 @@ Arena::Region* Arena::take_spare(uint64_t bytes, uint64_t alignment) {
   if (best == spare_count_) return nullptr;
   Region& region = remove_spare(best);
   region_of_granule_[(region.begin - begin_) / kGranuleBytes] = static_cast<uint32_t>(&region - regions_) + 1;
+  ++changes_;
   return &region;
 }
 
@@ -241,7 +243,7 @@ void Arena::free(void* address) {
     charged_to = account_;
     Region* region = region_at(address);
     region_of_granule_[(region->begin - begin_) / kGranuleBytes] = 0;
-    if (std::exchange(region->pins, 0) != 0) pinned_bytes_ -= region->bytes;
+    ++changes_;
     if (spare_count_ == kMaximumSpare) let_go(remove_spare(0));
     if (!keep_spare(*region, std::min(limit, kMaximumSpareBytes))) let_go(*region);
     while (spare_bytes_ > std::min(limit, kMaximumSpareBytes)) let_go(remove_spare(0));
@@ -386,7 +388,7 @@ void Arena::unload_regions(uint64_t wanted_bytes, Choice is_chosen, UnloadResult
     uint32_t count = 0;
     for (uint64_t bytes = 0; next < region_count_ && count < kBatchRegions && bytes < batch_bytes; ++next) {
       Region& region = regions_[next];
-      if (region.begin == 0 || region.pins != 0 || is_own_stack(region) || !is_chosen(region)) continue;
+      if (region.begin == 0 || is_used_by_others(region) || is_own_stack(region) || !is_chosen(region)) continue;
       announce(region);
       bytes += region.bytes;
       batch[count++] = next;
@@ -410,6 +412,16 @@ UnloadResult Arena::unload(uint64_t wanted_bytes) {
   unload_regions(
       wanted_bytes, [this](Region& region) { return is_charged(region); }, result);
   return result;
+}
+
+uint64_t Arena::bytes_used_by_others() {
+  MutexHolder hold(mutex_);
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < region_count_; ++i) {
+    const Region& region = regions_[i];
+    if (region.begin != 0 && region.is_counted && !is_spare(region) && is_used_by_others(region)) bytes += region.bytes;
+  }
+  return bytes;
 }
 
 bool Arena::is_any_resident(const Region& region) {

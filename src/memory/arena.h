@@ -56,6 +56,10 @@ struct ThreadControl {
   void (*let_go)() = nullptr;
 };
 
+// Whether somebody may use the memory between two addresses who does not ask before, so that it has to stay. Unset in
+// forked children.
+using UseByOthers = bool (*)(uint64_t begin, uint64_t end);
+
 enum class Contents { any, zero };
 
 // What a static variable began with.
@@ -76,7 +80,7 @@ struct UnloadResult {
 };
 
 // What came of an operation on a range of addresses. `not_managed`: the range does not lie in one allocation of the
-// arena. `no_storage`: there is no spill file. `pinned`: it must stay in memory.
+// arena. `no_storage`: there is no spill file. `pinned`: it must stay in memory, as others use it.
 enum class RangeResult { done, not_managed, no_storage, pinned };
 
 class Arena {
@@ -105,9 +109,11 @@ class Arena {
   // From now on allocations are charged to `account`. Returns the bytes allocated so far.
   uint64_t attach(const MemoryAccount& account, const char* spill_directory);
   void control_threads(const ThreadControl& threads) { threads_ = threads; }  // before attach()
+  void respect(UseByOthers others_use) { others_use_ = others_use; }          // the same
   void detach() {
     account_ = MemoryAccount{};
     threads_ = ThreadControl{};
+    others_use_ = nullptr;
   }
 
   // From now on the whole pages of a static variable belong to the arena; its other pages hold other variables too.
@@ -144,10 +150,11 @@ class Arena {
   // contents are undefined until they are written again.
   [[nodiscard]] RangeResult discard_range(void* address, size_t bytes);
 
-  // Regions that the range touches are not unloaded until it is unpinned as often. Both return the bytes of all pinned
-  // regions. Memory that is not the arena's is left alone.
-  uint64_t pin(const void* address, size_t bytes);
-  uint64_t unpin(const void* address, size_t bytes);
+  // The regions that others use: none of them is unloaded.
+  uint64_t bytes_used_by_others();
+
+  // Grows whenever that may be another, as far as it depends on the arena.
+  uint64_t changes() const { return changes_; }
 
   // The ledger has charged the rank for all its memory again.
   void mark_all_charged() { ++epoch_; }
@@ -167,7 +174,6 @@ class Arena {
     uint64_t file_offset = 0;        // its place in the spill file
     uint64_t unloaded_in_epoch = 0;  // charge was given up in this epoch; 0: never unloaded
     uint32_t next_free = 0;
-    uint32_t pins = 0;
     bool is_file_backed = false;  // mapped from the spill file
     bool is_static = false;
     bool is_counted = true;
@@ -195,8 +201,12 @@ class Arena {
   bool map_fresh(uint64_t begin, uint64_t bytes);
   bool is_charged(const Region& region) const { return region.is_counted && region.unloaded_in_epoch != epoch_; }
   Region* allocation_around(const void* address, size_t bytes);
-  template <typename Operation>
-  void for_each_region(const void* address, size_t bytes, Operation operation);
+  bool is_spare(const Region& region) const {
+    return !region.is_static && region_of_granule_[(region.begin - begin_) / kGranuleBytes] == 0;
+  }
+  bool is_used_by_others(const Region& region) const {
+    return others_use_ != nullptr && others_use_(region.begin, region.end());
+  }
   template <typename Operation>
   RangeResult for_each_part(const void* address, size_t bytes, Operation operation);
   bool is_adopted(uint64_t begin, uint64_t end) const;
@@ -229,12 +239,13 @@ class Arena {
   uint64_t spare_bytes_ = 0;
   uint64_t epoch_ = 1;
   uint64_t managed_bytes_ = 0;
-  uint64_t pinned_bytes_ = 0;             // of regions with pins
   uint64_t static_begin_ = ~uint64_t{0};  // all static data lie between these
   uint64_t static_end_ = 0;
   uint64_t uncounted_bytes_ = 0;  // static data
   MemoryAccount account_;
+  std::atomic<uint64_t> changes_ = 0;
   ThreadControl threads_;
+  UseByOthers others_use_ = nullptr;
   storage::SpillFile file_;
 };
 

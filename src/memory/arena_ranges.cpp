@@ -21,8 +21,7 @@ Arena::Region* Arena::allocation_around(const void* address, size_t bytes) {
   for (uint32_t i = 0; i < region_count_; ++i) {
     Region& region = regions_[i];
     if (region.begin == 0 || first < region.begin || first - region.begin >= region.bytes) continue;
-    const bool is_spare = region_of_granule_[(region.begin - begin_) / kGranuleBytes] == 0;
-    return is_spare || bytes > region.bytes - (first - region.begin) ? nullptr : &region;
+    return is_spare(region) || bytes > region.bytes - (first - region.begin) ? nullptr : &region;
   }
   return nullptr;
 }
@@ -61,7 +60,7 @@ RangeResult Arena::unload_range(const void* address, size_t bytes, UnloadResult&
   MutexHolder hold(mutex_);
   return for_each_part(address, bytes, [&](Region& region, const void* part, size_t part_bytes) {
     if (!file_.is_open()) return RangeResult::no_storage;
-    if (region.pins != 0) return RangeResult::pinned;
+    if (is_used_by_others(region)) return RangeResult::pinned;
     if (!region.is_file_backed) {
       write_out(region, result);
       return RangeResult::done;
@@ -76,39 +75,10 @@ RangeResult Arena::unload_range(const void* address, size_t bytes, UnloadResult&
   });
 }
 
-// Allocations and pieces of static data; the range may go beyond what is managed.
-template <typename Operation>
-void Arena::for_each_region(const void* address, size_t bytes, Operation operation) {
-  const auto begin = reinterpret_cast<uint64_t>(address);
-  const uint64_t end = begin + bytes;
-  for (uint32_t i = 0; i < region_count_; ++i) {
-    Region& region = regions_[i];
-    if (region.begin == 0 || region.begin >= end || region.end() <= begin) continue;
-    const bool is_spare = !region.is_static && region_of_granule_[(region.begin - begin_) / kGranuleBytes] == 0;
-    if (!is_spare) operation(region);
-  }
-}
-
-uint64_t Arena::pin(const void* address, size_t bytes) {
-  MutexHolder hold(mutex_);
-  for_each_region(address, bytes, [this](Region& region) {
-    if (region.pins++ == 0) pinned_bytes_ += region.bytes;
-  });
-  return pinned_bytes_;
-}
-
-uint64_t Arena::unpin(const void* address, size_t bytes) {
-  MutexHolder hold(mutex_);
-  for_each_region(address, bytes, [this](Region& region) {
-    if (region.pins != 0 && --region.pins == 0) pinned_bytes_ -= region.bytes;
-  });
-  return pinned_bytes_;
-}
-
 RangeResult Arena::discard_range(void* address, size_t bytes) {
   MutexHolder hold(mutex_);
   return for_each_part(address, bytes, [this](const Region& region, const void* part, size_t part_bytes) {
-    if (region.pins != 0) return RangeResult::pinned;
+    if (is_used_by_others(region)) return RangeResult::pinned;
     const Pages pages = pages_within(part, part_bytes);
     if (pages.bytes == 0) return RangeResult::done;
     madvise(pages.address(), pages.bytes, MADV_DONTNEED);

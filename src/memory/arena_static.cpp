@@ -62,6 +62,7 @@ StaticCharge Arena::adopt(const void* address, size_t bytes, Beginning beginning
     begin = end;
   }
   managed_bytes_ += charge.managed_bytes;
+  ++changes_;
   static_begin_ = std::min(static_begin_, whole.begin);
   static_end_ = std::max(static_end_, whole.end());
   return charge;
@@ -75,13 +76,14 @@ uint64_t Arena::uncount_untouched(uint64_t wanted_bytes) {
     charged_to = account_;
     for (uint32_t i = region_count_; i > 0 && managed < wanted_bytes; --i) {
       Region& region = regions_[i - 1];
-      if (!region.is_static || !region.is_counted || region.pins != 0 || holds_something(region)) continue;
+      if (!region.is_static || !region.is_counted || is_used_by_others(region) || holds_something(region)) continue;
       if (is_charged(region)) resident += region.bytes;
       managed += region.bytes;
       region.is_counted = false;
     }
     managed_bytes_ -= managed;
     uncounted_bytes_ += managed;
+    changes_ += managed != 0 ? 1 : 0;
   }
   if (managed != 0 && charged_to.give_back != nullptr) charged_to.give_back(resident, managed);
   return managed;
@@ -99,6 +101,7 @@ uint64_t Arena::count_touched() {
     uncounted_bytes_ -= region.bytes;
   }
   managed_bytes_ += bytes;
+  changes_ += bytes != 0 ? 1 : 0;
   return bytes;
 }
 

@@ -30,6 +30,7 @@ void note(node::RankStatistics& statistics, const memory::UnloadResult& result) 
 }
 
 node::Unloaded unload_hook(uint64_t wanted_bytes) {
+  the_runtime->update_pinned_bytes();
   const memory::UnloadResult result = the_runtime->arena.unload(wanted_bytes);
   note(the_runtime->self.record().statistics, result);
   the_runtime->ledger.give_back(result.released_bytes, result.freed_bytes);
@@ -37,6 +38,10 @@ node::Unloaded unload_hook(uint64_t wanted_bytes) {
 }
 
 bool stop_threads_hook() { return the_runtime == nullptr || the_runtime->stop_other_threads(); }
+
+bool is_used_by_others_hook(uint64_t begin, uint64_t end) {
+  return the_runtime != nullptr && the_runtime->windows.is_in_use(begin, end);
+}
 
 void let_threads_go_hook() {
   if (the_runtime != nullptr) the_runtime->let_other_threads_go();
@@ -107,7 +112,6 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
       store(self, ledger, attachment_.take_message_spill(), spill_directory),
       mailbox(self),
       arena(managed),
-      windows(*this),
       static_data(managed, self, ledger),
       base_memory_(managed),
       other_threads_(self.header(), getenv(node::kParentVariable) != nullptr ? getenv(node::kParentVariable) : "") {
@@ -119,10 +123,19 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
   ledger.set_base(base_memory_.bytes());
 }
 
+void Runtime::update_pinned_bytes() {
+  const uint64_t window_changes = windows.changes(), arena_changes = arena.changes();
+  if (window_changes == seen_window_changes_ && (arena_changes == seen_arena_changes_ || !windows.has_any())) return;
+  self.record().pinned_bytes = arena.bytes_used_by_others();
+  seen_window_changes_ = window_changes;
+  seen_arena_changes_ = arena_changes;
+}
+
 void Runtime::prepare_to_sleep() {
   store.release_buffer();
   if (self.record().pins != 0 || self.record().busy_until_ns != 0) arena.drop_spare();  // nobody could ask for it
   static_data.update_charge();
+  update_pinned_bytes();
   ledger.set_base(base_memory_.bytes());
   turn_ns_ = kShortestTurnNs;
 }
@@ -290,6 +303,7 @@ void start_runtime(memory::Arena& arena) {
                                               trim_store_hook, spill_store_hook, CallLock::before_sleep,
                                               CallLock::after_sleep, progress_library_hook, uncount_untouched_hook});
   arena.control_threads(memory::ThreadControl{stop_threads_hook, let_threads_go_hook});
+  arena.respect(is_used_by_others_hook);
   const uint64_t already_allocated =
       arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook}, spill_directory);
   the_runtime->ledger.adopt(already_allocated, already_allocated);

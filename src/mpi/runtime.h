@@ -118,6 +118,9 @@ class Runtime {
   // Tells the agent why this rank ends the job.
   bool report_fatal(const char* message, int exit_status = 1) { return attachment_.report_fatal(message, exit_status); }
 
+  // What of the rank's memory windows keep in place has to stand in its record whenever it may be asked for room.
+  void update_pinned_bytes();
+
   // Gives back what only a running rank needs, and brings the ledger's figure of what the rank has besides
   // storage-backed memory up to date.
   void prepare_to_sleep();
@@ -141,6 +144,8 @@ class Runtime {
   std::unordered_set<uint32_t> unacknowledged_;
   std::unordered_set<uint32_t> recalled_;
   uint32_t last_token_ = 0;
+  uint64_t seen_window_changes_ = 0;  // when pinned_bytes was last added up
+  uint64_t seen_arena_changes_ = 0;
   BaseMemory base_memory_;
   node::OtherThreads other_threads_;
   node::ThreadStop last_thread_stop_ = node::ThreadStop::stopped;

@@ -1,79 +1,106 @@
 #include "mpi/windows.h"
 
-#include <mpi.h>
-
-#include "mpi/runtime.h"
+#include <algorithm>
+#include <iterator>
 
 namespace spillway::mpi {
 namespace {
 
+// A program may begin operations by the million before it completes them, each on a little of a large buffer.
 constexpr uint64_t kBlockBytes = 4 << 20;
 
-const void* block_at(uint64_t number) { return reinterpret_cast<const void*>(number * kBlockBytes); }
+uint64_t address_of(const void* base) { return reinterpret_cast<uint64_t>(base); }
+uint64_t end_of(uint64_t begin, uint64_t bytes) { return begin + std::min(bytes, ~begin); }
 
 }  // namespace
 
-void Windows::pin(const void* base, uint64_t bytes) {
-  runtime_.self.record().pinned_bytes = runtime_.arena.pin(base, bytes);
+bool Windows::Window::uses(uint64_t begin, uint64_t end) const {
+  if (buffers.overlaps(begin, end)) return true;
+  const auto at = memory.lower_bound(end);
+  return at != memory.begin() && std::prev(at)->second > begin;
 }
 
-void Windows::unpin(const void* base, uint64_t bytes) {
-  runtime_.self.record().pinned_bytes = runtime_.arena.unpin(base, bytes);
+bool Windows::has_any() const {
+  const std::lock_guard hold(mutex_);
+  return !windows_.empty();
 }
 
-void Windows::keep(Window& window, const void* base, uint64_t bytes) {
-  if (bytes != 0 && window.memory.emplace(base, bytes).second) pin(base, bytes);
+bool Windows::is_in_use(uint64_t begin, uint64_t end) const {
+  const std::lock_guard hold(mutex_);
+  return std::any_of(windows_.begin(), windows_.end(), [=](const Window& window) { return window.uses(begin, end); });
 }
 
-void Windows::made(uint64_t window, const void* base, uint64_t bytes) {
-  Window& made = windows_[window];
-  keep(made, base, bytes);
+Windows::Window* Windows::find(uint64_t handle) {
+  const auto found = by_handle_.find(handle);
+  return found == by_handle_.end() ? nullptr : found->second;
 }
 
-void Windows::freed(uint64_t window) {
-  const auto found = windows_.find(window);
-  if (found == windows_.end()) return;
-  completed_all(window);
-  for (const auto& [base, bytes] : found->second.memory) unpin(base, bytes);
-  windows_.erase(found);
+Windows::Window& Windows::window_of(uint64_t handle) {
+  Window*& known = by_handle_[handle];
+  if (known != nullptr) return *known;
+  known = &windows_.emplace_back();
+  known->handle = handle;
+  known->number = ++last_number_;
+  return *known;
 }
 
-void Windows::attached(uint64_t window, const void* base, uint64_t bytes) { keep(windows_[window], base, bytes); }
+void Windows::made(uint64_t window, const void* base, uint64_t bytes) { attached(window, base, bytes); }
+
+void Windows::attached(uint64_t window, const void* base, uint64_t bytes) {
+  const std::lock_guard hold(mutex_);
+  Window& known = window_of(window);
+  if (bytes == 0) return;
+  known.memory.emplace(address_of(base), end_of(address_of(base), bytes));
+  ++changes_;
+}
 
 void Windows::detached(uint64_t window, const void* base) {
-  Window& known = windows_[window];
-  const auto found = known.memory.find(base);
-  if (found == known.memory.end()) return;
-  unpin(base, found->second);
-  known.memory.erase(found);
+  const std::lock_guard hold(mutex_);
+  Window* known = find(window);
+  if (known != nullptr && known->memory.erase(address_of(base)) != 0) ++changes_;
 }
 
-// A program may begin operations by the million before it completes them, of which many use the same block.
+uint64_t Windows::leaves(uint64_t window) {
+  const std::lock_guard hold(mutex_);
+  const Window* known = find(window);
+  if (known == nullptr) return 0;
+  by_handle_.erase(window);
+  return known->number;
+}
+
+void Windows::has_left(uint64_t number, bool is_freed) {
+  const std::lock_guard hold(mutex_);
+  const auto found =
+      std::find_if(windows_.begin(), windows_.end(), [=](const Window& window) { return window.number == number; });
+  if (found == windows_.end()) return;
+  if (!is_freed) {
+    by_handle_[found->handle] = &*found;
+    return;
+  }
+  windows_.erase(found);
+  ++changes_;
+}
+
 void Windows::begun(uint64_t window, int target, const void* address, uint64_t bytes) {
-  if (target == MPI_PROC_NULL) return;
-  Window& known = windows_[window];
-  known.targets.insert(target);
-  const auto begin = reinterpret_cast<uint64_t>(address);
-  for (uint64_t block = begin / kBlockBytes; bytes != 0 && block <= (begin + bytes - 1) / kBlockBytes; ++block)
-    if (known.blocks.insert(block).second) pin(block_at(block), kBlockBytes);
+  const std::lock_guard hold(mutex_);
+  Window& known = window_of(window);
+  known.targets[target] = ++begun_;
+  if (bytes == 0) return;
+  const uint64_t begin = address_of(address) / kBlockBytes * kBlockBytes;
+  const uint64_t last_block = (end_of(address_of(address), bytes) - 1) / kBlockBytes;
+  if (known.buffers.add(begin, end_of(last_block * kBlockBytes, kBlockBytes))) ++changes_;
 }
 
-void Windows::release_blocks(Window& window) {
-  for (const uint64_t block : window.blocks) unpin(block_at(block), kBlockBytes);
-  window.blocks.clear();
-}
-
-void Windows::completed(uint64_t window, int target) {
-  const auto found = windows_.find(window);
-  if (found == windows_.end()) return;
-  if (found->second.targets.erase(target) != 0 && found->second.targets.empty()) release_blocks(found->second);
-}
-
-void Windows::completed_all(uint64_t window) {
-  const auto found = windows_.find(window);
-  if (found == windows_.end()) return;
-  found->second.targets.clear();
-  release_blocks(found->second);
+void Windows::have_completed(uint64_t window, std::optional<int> target, uint64_t number) {
+  const std::lock_guard hold(mutex_);
+  Window* known = find(window);
+  if (known == nullptr) return;
+  std::erase_if(known->targets, [&](const auto& entry) {
+    return (!target.has_value() || entry.first == *target) && entry.second <= number;
+  });
+  if (!known->targets.empty() || known->buffers.is_empty()) return;
+  known->buffers.clear();
+  ++changes_;
 }
 
 }  // namespace spillway::mpi

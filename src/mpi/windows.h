@@ -4,50 +4,77 @@
 // MPI copies from process to process), so it stays in memory. So do the buffers of operations that this rank has begun,
 // until they are completed by a synchronisation (MPI 4.1, 12.5). Memory that the library has allocated for a window is
 // not managed at all.
+//
+// What is kept is addresses, not allocations: these come and go beside each other while a window has them.
+//
+// Calls that free windows or complete operations are told of before the library carries them out and after it. As soon
+// as it has freed a window, another thread may make one with the same handle; and what another thread begins while the
+// library completes operations may not be among them.
+//
+// Thread-safe. May be asked from within the arena, and does not call it: REQUIRES an UnmanagedScope of who tells it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <unordered_map>
-#include <unordered_set>
+
+#include "mpi/address_ranges.h"
 
 namespace spillway::mpi {
 
-class Runtime;
-
 class Windows {
  public:
-  explicit Windows(Runtime& runtime) : runtime_(runtime) {}
+  Windows() = default;
   Windows(const Windows&) = delete;
   Windows& operator=(const Windows&) = delete;
 
   // `window` is a handle's value. Memory may be empty.
   void made(uint64_t window, const void* base, uint64_t bytes);
-  void freed(uint64_t window);
   void attached(uint64_t window, const void* base, uint64_t bytes);
   void detached(uint64_t window, const void* base);
 
-  // An operation on rank `target` of the window's group has begun, which uses this buffer; or all of them on it have
-  // been completed.
-  void begun(uint64_t window, int target, const void* address, uint64_t bytes);
-  void completed(uint64_t window, int target);
-  void completed_all(uint64_t window);
+  // The first returns a number for the second, which says whether the window has been freed.
+  uint64_t leaves(uint64_t window);
+  void has_left(uint64_t number, bool is_freed);
 
-  bool has_any() const { return !windows_.empty(); }
+  // An operation on rank `target` of the window's group has begun, which uses this buffer.
+  void begun(uint64_t window, int target, const void* address, uint64_t bytes);
+
+  // The first returns a number for the second: the operations that had been begun then on `target`, or on all, are
+  // complete.
+  uint64_t completes() const { return begun_; }
+  void have_completed(uint64_t window, std::optional<int> target, uint64_t number);
+
+  bool has_any() const;
+  bool is_in_use(uint64_t begin, uint64_t end) const;
+
+  // Grows whenever is_in_use() may answer otherwise.
+  uint64_t changes() const { return changes_; }
 
  private:
   struct Window {
-    std::unordered_map<const void*, uint64_t> memory;  // bytes by address
-    std::unordered_set<int> targets;                   // with operations that have not been completed
-    std::unordered_set<uint64_t> blocks;               // of addresses, that these operations use
+    uint64_t handle = 0;
+    uint64_t number = 0;
+    std::map<uint64_t, uint64_t> memory;        // end by begin
+    std::unordered_map<int, uint64_t> targets;  // with operations that have not been completed: the last one's number
+    AddressRanges buffers;                      // of all these, in blocks that they touch
+
+    bool uses(uint64_t begin, uint64_t end) const;
   };
 
-  void keep(Window& window, const void* base, uint64_t bytes);
-  void pin(const void* base, uint64_t bytes);
-  void unpin(const void* base, uint64_t bytes);
-  void release_blocks(Window& window);
+  Window* find(uint64_t handle);
+  Window& window_of(uint64_t handle);
 
-  Runtime& runtime_;
-  std::unordered_map<uint64_t, Window> windows_;
+  mutable std::mutex mutex_;  // no other lock is taken while it is held
+  std::list<Window> windows_;
+  std::unordered_map<uint64_t, Window*> by_handle_;
+  uint64_t last_number_ = 0;
+  std::atomic<uint64_t> begun_ = 0;  // operations, ever
+  std::atomic<uint64_t> changes_ = 0;
 };
 
 }  // namespace spillway::mpi

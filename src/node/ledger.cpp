@@ -257,7 +257,7 @@ Ledger::Hope Ledger::who_can_still_make_room() const {
     if (&rank == &self_.record()) continue;
     const auto state = static_cast<RankState>(rank.state.load());
     const bool is_asleep = state == RankState::running && rank.sleeps_outside != 0;
-    const bool has_refused = rank.busy_until_ns != 0;
+    const bool has_refused = rank.busy_until_ns != 0 && rank.pins == 0 && rank.resident_bytes > rank.pinned_bytes;
     if ((state == RankState::running && !is_asleep) || (may_unload(rank) && !has_refused)) return Hope::in_ranks;
     if (state == RankState::loading && rank.load_ticket < self_.record().load_ticket) return Hope::in_ranks;
     if (is_in_library(rank) || is_asleep || (has_refused && rest_ns(rank) < kPatienceElsewhereNs))

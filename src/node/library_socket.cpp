@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/system_calls.h"
+
 namespace spillway::node {
 namespace {
 
@@ -55,7 +57,7 @@ bool receive_in_library(int socket, AttachMessage& message, std::span<int> descr
   header.msg_control = control;
   header.msg_controllen = sizeof control;
   ssize_t received;
-  do received = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+  do received = base::kernel::receive(socket, &header, MSG_CMSG_CLOEXEC);
   while (received < 0 && errno == EINTR);
   for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c))
     if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)

@@ -1,6 +1,5 @@
 #include "node/other_threads.h"
 
-#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/system_calls.h"
 #include "node/library_socket.h"
 
 namespace spillway::node {
@@ -41,13 +41,16 @@ ThreadStop OtherThreads::stop() {
   if (is_alone()) return ThreadStop::stopped;
   const ThreadStop result = ask_parent();
   if (result != ThreadStop::stopped) return result;
-  for (const uint64_t end_ns = base::now_ns() + kPatienceNs; base::now_ns() < end_ns; sched_yield())
+  for (const uint64_t end_ns = base::now_ns() + kPatienceNs; base::now_ns() < end_ns; base::kernel::yield())
     if (const NodeLock lock(header_, std::try_to_lock); lock.is_held()) return ThreadStop::stopped;
   return ThreadStop::not_now;
 }
 
+// The parent sees the end of the connection even where a child, made in a way that nobody is told of, has it open too.
 void OtherThreads::let_go() {
-  if (socket_ >= 0) close(std::exchange(socket_, -1));
+  if (socket_ < 0) return;
+  base::kernel::shut_down(socket_);
+  base::kernel::close(std::exchange(socket_, -1));
 }
 
 }  // namespace spillway::node

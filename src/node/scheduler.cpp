@@ -110,7 +110,7 @@ void retire(Segment& segment, uint32_t index) {
   abandon_critical_section(segment, index);
   header.resident_bytes -= rank.resident_bytes;
   header.base_bytes -= rank.base_bytes;
-  rank.resident_bytes = rank.managed_bytes = rank.base_bytes = 0;
+  rank.resident_bytes = rank.managed_bytes = rank.base_bytes = rank.pinned_bytes = rank.busy_until_ns = 0;
   rank.state = static_cast<uint32_t>(RankState::finished);
   ++header.finished_ranks;
   grant_free_slots(segment, nullptr);

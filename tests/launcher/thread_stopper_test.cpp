@@ -23,6 +23,7 @@ constexpr uint32_t kThreads = 4;  // beside the first one
 struct Shared {
   std::atomic<int> asker;                              // the child's first thread
   std::array<std::atomic<uint64_t>, kThreads> counts;  // what its other threads do
+  std::array<std::atomic<int>, kThreads> counters;     // who they are
   std::atomic<uint64_t> own_count;
   std::atomic<uint64_t> links;  // of the chain
   std::atomic<uint32_t> signals;
@@ -62,9 +63,10 @@ class ThreadStopperTest : public testing::Test {
     struct sigaction action {};
     action.sa_handler = count_signal;
     sigaction(SIGUSR1, &action, nullptr);
-    for (auto& count : shared->counts)
-      std::thread([&count] {
-        for (;; sleep_ms(0)) ++count;
+    for (uint32_t i = 0; i < kThreads; ++i)
+      std::thread([i] {
+        shared->counters[i] = static_cast<int>(syscall(SYS_gettid));
+        for (;; sleep_ms(0)) ++shared->counts[i];
       }).detach();
     std::thread([] { shared->poll_result = 1 + poll(nullptr, 0, 500); }).detach();
     // Threads that start while the others are being stopped; each of the chain starts the next one and ends.
@@ -160,6 +162,14 @@ TEST_F(ThreadStopperTest, system_calls_go_on_as_if_nothing_had_been) {
   }
   for (int waited_ms = 0; shared->poll_result == 0 && waited_ms < 5000; ++waited_ms) sleep_ms(1);
   EXPECT_EQ(shared->poll_result, 1);  // the time was over: no EINTR
+}
+
+TEST_F(ThreadStopperTest, threads_that_end_meanwhile_do_not_hide_the_one_that_asks) {
+  // A thread in the middle of the list; the first one is always found.
+  for (int round = 0; round < 500; ++round) {
+    ASSERT_NE(stopper_.stop(child_, shared->counters[kThreads - 1]), ThreadStop::not_allowed) << round;
+    let_go();
+  }
 }
 
 TEST_F(ThreadStopperTest, a_killed_process_ends) {

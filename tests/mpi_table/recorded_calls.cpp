@@ -73,10 +73,10 @@ void DelegatedCollective::closed(int code) { std::printf(" closed(%d)", code); }
 void DelegatedCollective::window_made(int code, const MPI_Win* win, const void* base, MPI_Aint bytes) {
   std::printf(" made(%d,%s,%d,%d)", code, name_of_window(*win), base == memory_of_window, static_cast<int>(bytes));
 }
-void DelegatedCollective::window_freed(int code, MPI_Win freed) {
-  std::printf(" freed(%d,%s)", code, name_of_window(freed));
-}
-void DelegatedCollective::operations_completed(int code, MPI_Win win) {
+void DelegatedCollective::window_leaves(const MPI_Win* win) { std::printf(" leaves(%s)", name_of_window(*win)); }
+void DelegatedCollective::window_has_left(int code) { std::printf(" left(%d)", code); }
+void DelegatedCollective::operations_complete() { std::printf(" complete"); }
+void DelegatedCollective::operations_have_completed(int code, MPI_Win win) {
   std::printf(" completed(%d,%s)", code, name_of_window(win));
 }
 
@@ -93,10 +93,11 @@ void DelegatedBlocking::operation_begun(int code, MPI_Win win, int target, const
   std::printf(" begun(%d,%s,%d,%d,%d,%d)", code, name_of_window(win), target, address == memory_of_window,
               static_cast<int>(count), type == kType);
 }
-void DelegatedBlocking::operations_completed(int code, MPI_Win win, int target) {
+void DelegatedBlocking::operations_complete() { std::printf(" complete"); }
+void DelegatedBlocking::operations_have_completed(int code, MPI_Win win, int target) {
   std::printf(" completed(%d,%s,%d)", code, name_of_window(win), target);
 }
-void DelegatedBlocking::operations_completed(int code, MPI_Win win) {
+void DelegatedBlocking::operations_have_completed(int code, MPI_Win win) {
   std::printf(" completed(%d,%s)", code, name_of_window(win));
 }
 

@@ -51,6 +51,11 @@ def test_deadlock_with_the_critical_section_is_found(run, requests_job, flavour)
 
 
 @pytest.mark.parametrize("slots", [1, 2])
+def test_memory_that_windows_use_is_kept_and_no_other(run, requests_job, flavour, slots):
+    assert run(*requests_job(flavour, 2, slots, "windows")).stdout == "kept\n"
+
+
+@pytest.mark.parametrize("slots", [1, 2])
 def test_ranges_are_unloaded_loaded_and_discarded_on_request(run, requests_job, flavour, slots):
     stdout = run(*requests_job(flavour, 2, slots, "ranges", 16)).stdout
     found = re.fullmatch(r"unloaded (\d+), after discard (\d+)\n", stdout)

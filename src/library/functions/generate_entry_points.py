@@ -9,7 +9,7 @@ the handwritten definition, which the compiler holds against mpi.h, is the stand
 import argparse
 import os
 import sys
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from function_table import DELEGATED_KINDS, Function, TableError, read_table  # noqa: E402
@@ -73,22 +73,21 @@ def _origin_buffers(function: Function) -> List[str]:
     return buffers
 
 
-def _window_call(function: Function) -> List[str]:
-    """What the rank's windows learn of the call after it."""
+def _window_calls(function: Function) -> Tuple[List[str], List[str]]:
+    """What the rank's windows learn of the call before it and after it."""
     if function.window == "makes":
         memory = "base, size" if "base" in function.parameter_names else "nullptr, 0"
-        return [f"  call.window_made(code, win, {memory});"]
+        return [], [f"  call.window_made(code, win, {memory});"]
     if function.window == "frees":
-        return ["  call.window_freed(code, freed);"]
+        return ["  call.window_leaves(win);"], ["  call.window_has_left(code);"]
     if function.window == "begins":
-        return [f"  call.operation_begun(code, win, target_rank, {buffer});" for buffer in _origin_buffers(function)]
-    arguments = {
-        "attaches": "window_attached(code, win, base, size)",
-        "detaches": "window_detached(code, win, base)",
-        "ends": "operations_completed(code, win, rank)",
-        "ends_all": "operations_completed(code, win)",
-    }
-    return [f"  call.{arguments[function.window]};"] if function.window else []
+        calls = [f"  call.operation_begun(code, win, target_rank, {buffer});" for buffer in _origin_buffers(function)]
+        return [], calls
+    if function.window in ("ends", "ends_all"):
+        which = "win, rank" if function.window == "ends" else "win"
+        return ["  call.operations_complete();"], [f"  call.operations_have_completed(code, {which});"]
+    arguments = {"attaches": "window_attached(code, win, base, size)", "detaches": "window_detached(code, win, base)"}
+    return [], [f"  call.{arguments[function.window]};"] if function.window else []
 
 
 def entry_point(function: Function, declared: Prototype) -> str:
@@ -101,9 +100,9 @@ def entry_point(function: Function, declared: Prototype) -> str:
         after.append(f"  call.created(code, {function.creates}, {over});")
     if function.opens or function.closes:
         after.append(f"  call.{'opened' if function.opens else 'closed'}(code);")
-    after += _window_call(function)
-    if function.window == "frees":
-        lines.append("  const MPI_Win freed = win != nullptr ? *win : MPI_Win{};")
+    window_before, window_after = _window_calls(function)
+    lines += window_before
+    after += window_after
     if function.kind == "request":
         after.append(f"  call.{'prepared' if function.is_persistent else 'started'}(code, request);")
     if after:

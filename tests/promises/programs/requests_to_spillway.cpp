@@ -135,6 +135,63 @@ void in_use() {
   if (rank == 0) puts("free again");
 }
 
+bool is_kept(void* memory, size_t bytes) {
+  const int code = spillway_unload(memory, bytes);
+  CHECK(code == SPILLWAY_IN_USE || code == SPILLWAY_SUCCESS);
+  return code == SPILLWAY_IN_USE;
+}
+
+// What windows use stays, whatever is allocated beside it meanwhile, and for no longer.
+void windows() {
+  constexpr int kBytes = 1 << 20;
+  const auto allocated = [] {
+    void* memory = spillway_allocate(kBytes);
+    memset(memory, rank + 1, kBytes);
+    return memory;
+  };
+  void *target = allocated(), *origin = allocated();
+  MPI_Win window, other;
+  MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Win_attach(window, target, kBytes);
+  MPI_Aint place;
+  MPI_Get_address(target, &place);
+  MPI_Win_lock_all(0, window);
+  CHECK(is_kept(target, kBytes) && !is_kept(origin, kBytes));
+
+  MPI_Put(origin, kBytes, MPI_BYTE, rank, place, kBytes, MPI_BYTE, window);
+  CHECK(is_kept(origin, kBytes));
+  void* attached = allocated();
+  MPI_Win_attach(window, attached, kBytes);
+  MPI_Win_flush_all(window);
+  CHECK(is_kept(attached, kBytes) && !is_kept(origin, kBytes));
+
+  MPI_Put(origin, kBytes, MPI_BYTE, rank, place, kBytes, MPI_BYTE, window);
+  void* result = allocated();
+  MPI_Get(result, kBytes, MPI_BYTE, rank, place, kBytes, MPI_BYTE, window);
+  CHECK(is_kept(origin, kBytes) && is_kept(result, kBytes));
+  MPI_Win_flush(rank, window);
+  CHECK(!is_kept(origin, kBytes) && !is_kept(result, kBytes));
+
+  void* created = allocated();
+  MPI_Put(origin, kBytes, MPI_BYTE, rank, place, kBytes, MPI_BYTE, window);
+  MPI_Win_create(created, kBytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &other);
+  MPI_Win_unlock_all(window);
+  CHECK(is_kept(created, kBytes) && !is_kept(origin, kBytes));
+  MPI_Win_detach(window, attached);
+  CHECK(!is_kept(attached, kBytes));
+  MPI_Win_free(&other);
+  CHECK(is_kept(target, kBytes) && !is_kept(created, kBytes));
+  MPI_Win_detach(window, target);
+  MPI_Win_free(&window);
+  CHECK(!is_kept(target, kBytes));
+  for (void* memory : {target, origin, attached, result, created}) {
+    CHECK(static_cast<unsigned char*>(memory)[kBytes - 1] == rank + 1);
+    free(memory);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) puts("kept");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -149,6 +206,7 @@ int main(int argc, char** argv) {
   if (what == "circle") circle();
   if (what == "ranges" && argc > 2) ranges(static_cast<size_t>(atoi(argv[2])) << 20);
   if (what == "in_use") in_use();
+  if (what == "windows") windows();
   MPI_Finalize();
   return 0;
 }
