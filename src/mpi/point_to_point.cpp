@@ -131,10 +131,8 @@ int send_receive(Runtime& runtime, const CommunicatorRef& comm, const TypedBuffe
 
 void cancel(Runtime& runtime, Request& request) {
   if (request.kind == Request::Kind::collective || can_complete(runtime, request)) return;
-  if (request.kind == Request::Kind::send) {
-    const Address address = address_of(*request.communicator, request.peer, request.tag);
-    return send_word(runtime, address.to, message::CellKind::recall, request.token);
-  }
+  if (request.kind == Request::Kind::send)
+    return runtime.recall(address_of(*request.communicator, request.peer, request.tag).to, request.token);
   runtime.take_news();
   if (!runtime.matching.withdraw(&request.posted)) return;
   request.is_complete = true;

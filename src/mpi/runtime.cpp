@@ -181,12 +181,25 @@ void Runtime::accept(const message::Cell& cell) {
   receive->matched->token = 0;
 }
 
+bool Runtime::take_back(uint32_t sender, uint32_t token) {
+  const std::unique_ptr<message::Envelope> envelope = matching.take_back(sender, token);
+  if (envelope != nullptr) store.release(envelope->payload);
+  return envelope != nullptr;
+}
+
 // Of what has been matched the sender hears anyway.
 void Runtime::give_back(uint32_t sender, uint32_t token) {
-  const std::unique_ptr<message::Envelope> envelope = matching.take_back(sender, token);
-  if (envelope == nullptr) return;
-  store.release(envelope->payload);
-  owed_.push_back(Word{sender, message::CellKind::recalled, token});
+  if (take_back(sender, token)) owed_.push_back(Word{sender, message::CellKind::recalled, token});
+}
+
+void Runtime::recall(uint32_t to, uint32_t token) {
+  if (to != self.index()) return send_word(*this, to, message::CellKind::recall, token);
+  take_news();
+  if (!take_back(to, token)) return;
+  unacknowledged_.erase(token);
+  recalled_.insert(token);
+  // Another thread may sleep for it.
+  if (scheduler.sleeping_threads() != 0) node::LocalRank::ring(self.record());
 }
 
 void Runtime::take_news() {
@@ -217,7 +230,7 @@ bool Runtime::progress_library() {
   if (finalized_ || !has_used_library_) return false;
   // Before the look, so that a rank that begins after it sees this one rest, and rings it.
   self.record().rests = 1;
-  if (self.record().pins == 0 && !is_library_in_use()) return false;
+  if (self.record().pins == 0 && !windows.has_any() && !is_library_in_use()) return false;
   self.record().rests = 0;
   int flag = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);

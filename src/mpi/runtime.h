@@ -91,6 +91,10 @@ class Runtime {
   // A number that names a synchronous send until it is acknowledged.
   uint32_t new_token();
   bool is_acknowledged(uint32_t token) const { return !unacknowledged_.contains(token); }
+  // Asks rank `to` for the message of a synchronous send, which it gives back unless it has received it. One to this
+  // rank itself is decided at once, as programs expect.
+  void recall(uint32_t to, uint32_t token);
+
   // Whether the send was taken back instead, as the program has cancelled it. To be asked once.
   bool take_recalled(uint32_t token) { return recalled_.erase(token) != 0; }
 
@@ -134,6 +138,7 @@ class Runtime {
   };
 
   void accept(const message::Cell& cell);
+  bool take_back(uint32_t sender, uint32_t token);
   void give_back(uint32_t sender, uint32_t token);
   void say_what_is_owed();
   void needs_others_in_library();

@@ -255,6 +255,24 @@ void cancelled_sends(CheckedProgram& program) {
   }
 }
 
+// Of one to the rank itself, it is known at once whether it is cancelled.
+void cancelled_sends_to_oneself(CheckedProgram& program) {
+  int data = 7, is_complete = 0, is_cancelled = 0;
+  MPI_Request request;
+  MPI_Status status;
+  MPI_Issend(&data, 1, MPI_INT, program.rank(), 91, MPI_COMM_WORLD, &request);
+  MPI_Probe(program.rank(), MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+  program.equal(status.MPI_TAG, 91);
+  MPI_Cancel(&request);
+  MPI_Request_get_status(request, &is_complete, &status);
+  if (is_complete != 0) MPI_Test_cancelled(&status, &is_cancelled);
+  program.holds(is_cancelled != 0 || getenv("SPILLWAY_SOCKET") == nullptr);
+  if (is_cancelled == 0) MPI_Recv(&data, 1, MPI_INT, program.rank(), 91, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Iprobe(program.rank(), 91, MPI_COMM_WORLD, &is_complete, MPI_STATUS_IGNORE);
+  program.equal(is_complete, 0);
+}
+
 // A synchronous send that has been received is not cancelled.
 void sends_that_are_cancelled_too_late(CheckedProgram& program) {
   const int out = pattern(program.rank(), 92, 0);
@@ -321,6 +339,7 @@ int main(int argc, char** argv) {
   error_handler_of_the_communicator(program);
   cancelled_receives(program);
   cancelled_sends(program);
+  cancelled_sends_to_oneself(program);
   sends_that_are_cancelled_too_late(program);
   freed_requests(program);
   looking_at_a_request(program);
