@@ -154,6 +154,11 @@ int PMPI_Fetch_and_op(const void*, void*, MPI_Datatype, int, MPI_Aint, MPI_Op, M
   return library_call(nullptr, nullptr);
 }
 int PMPI_Win_flush_all(MPI_Win) { return library_call(nullptr, nullptr); }
+int PMPI_Win_test(MPI_Win, int* flag) {
+  static int calls = 0;
+  *flag = ++calls == 2;
+  return library_call(nullptr, nullptr, 0);
+}
 int PMPI_Win_flush(int, MPI_Win window) { return library_call(nullptr, nullptr, window == kWindow ? kFailure : 0); }
 #ifdef HAS_MPI_4  // this mpi.h declares them
 int PMPI_Precv_init(void*, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request* request) {
@@ -182,6 +187,9 @@ int main() {
   std::printf(" -> %d\n", MPI_Win_detach(kWindow, memory_of_window));
   std::printf(" -> %d\n", MPI_Put(memory_of_window, 3, kType, 5, 0, 0, kType, kWindow));
   std::printf(" -> %d\n", MPI_Fetch_and_op(nullptr, memory_of_window, kType, 5, 0, MPI_SUM, kWindow));
+  int flag = 0;
+  const int tested = MPI_Win_test(kWindow, &flag);
+  std::printf(" found(%d) -> %d\n", flag, tested);
   std::printf(" -> %d\n", MPI_Win_free(&window));
   std::printf(" -> %d\n", MPI_Win_fence(0, kWindow));
   std::printf(" -> %d\n", MPI_Win_flush(5, kWindow));

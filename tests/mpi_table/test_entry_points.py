@@ -32,6 +32,7 @@ MPI_Win_attach: block library attached(0,window,1,8) leave -> 0
 MPI_Win_detach: block library detached(0,window,1) leave -> 0
 MPI_Put: block library begun(0,window,5,1,3,1) leave -> 0
 MPI_Fetch_and_op: block library begun(0,window,5,0,1,1) begun(0,window,5,1,1,1) leave -> 0
+MPI_Win_test: block library library leave found(1) -> 0
 MPI_Win_free: gather(window) leaves(window) library left(77) leave -> 77
 MPI_Win_fence: gather(window) complete library completed(0,window) leave -> 0
 MPI_Win_flush: block complete library completed(77,window,5) leave -> 77

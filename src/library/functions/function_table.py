@@ -13,7 +13,8 @@ Columns of the table:
               persistent           the request is inactive until MPI_Start
               opens, closes        the library may use this rank's memory in between (split file operations)
               window=<what>        makes, frees: the window `win`; attaches, detaches: memory of it; begins: an
-                                   operation on it, complete after a call that ends those on `rank`, or ends_all
+                                   operation on it, complete after a call that ends those on `rank`, or ends_all;
+                                   looks: into `flag`, twice if need be
   since       version of the standard that brought the function; `openmpi` for one that only Open MPI has
   removed     version that removed it, where libraries still carry it
   chapter     of the standard
@@ -34,7 +35,7 @@ TABLE_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_funct
 KINDS = ("ours", "collective", "request", "blocking", "local")
 DELEGATED_KINDS = ("collective", "request", "blocking")
 _TAGS = ("over", "creates", "persistent", "opens", "closes", "window")
-WINDOW_CALLS = ("makes", "frees", "attaches", "detaches", "begins", "ends", "ends_all")
+WINDOW_CALLS = ("makes", "frees", "attaches", "detaches", "begins", "ends", "ends_all", "looks")
 _OVER_TYPES = ("MPI_Comm", "MPI_Group", "MPI_Win", "MPI_Win *", "MPI_File", "MPI_File *")
 
 

@@ -86,6 +86,10 @@ def _window_calls(function: Function) -> Tuple[List[str], List[str]]:
     if function.window in ("ends", "ends_all"):
         which = "win, rank" if function.window == "ends" else "win"
         return ["  call.operations_complete();"], [f"  call.operations_have_completed(code, {which});"]
+    if function.window == "looks":
+        # MPICH looks first and then moves on what has come. On plain MPI, what the rank waited for before has done so.
+        again = f"return P{function.name}({', '.join(function.parameter_names)});"
+        return [], [f"  if (code == MPI_SUCCESS && flag != nullptr && *flag == 0) {again}"]
     arguments = {"attaches": "window_attached(code, win, base, size)", "detaches": "window_detached(code, win, base)"}
     return [], [f"  call.{arguments[function.window]};"] if function.window else []
 

@@ -58,6 +58,27 @@ void posted_and_started(CheckedProgram& program) {
   }
 }
 
+// Who asks once after a barrier hears that the other one has completed before it.
+void completed_before_a_barrier(CheckedProgram& program) {
+  if (program.size() < 2) return;
+  Window window(kLength);
+  const Group first(0), second(1);
+  int flag = 1;
+  if (program.rank() == 0) MPI_Win_start(second.handle, 0, window.handle);
+  if (program.rank() == 1) {
+    MPI_Win_post(first.handle, 0, window.handle);
+    MPI_Win_test(window.handle, &flag);
+    program.equal(flag, 0);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (program.rank() == 0) MPI_Win_complete(window.handle);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (program.rank() != 1) return;
+  MPI_Win_test(window.handle, &flag);
+  program.equal(flag, 1);
+  while (flag == 0) MPI_Win_test(window.handle, &flag);
+}
+
 // Nobody calls the library between the first round and the last message, so targets are asleep in Spillway.
 void operations_at_the_target(CheckedProgram& program) {
   Window window(kLength, 0);
@@ -261,6 +282,7 @@ int main(int argc, char** argv) {
   shared(program);
   if (program.size() == 1) return program.finish();  // Open MPI 4.1 makes no other window for one rank
   posted_and_started(program);
+  completed_before_a_barrier(program);
   operations_at_the_target(program);
   exchange_if_equal(program);
   with_requests(program);
