@@ -2,6 +2,7 @@
 
 #include "launch/process_times.h"
 #include "node/scheduler.h"
+#include "node/slots.h"
 
 namespace spillway::launch {
 namespace {

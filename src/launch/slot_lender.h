@@ -5,7 +5,7 @@
 //
 // The policy: twenty times a second, and only while a rank is ready or waits for room, the ranks that hold slots are
 // looked at. One is idle that has made no call of MPI that waits, has used next to no processor time and was asleep at
-// both looks. Its slot goes to a ready rank (node/scheduler.h, lend_slot_of), and whoever waits for room does not wait
+// both looks. Its slot goes to a ready rank (node/slots.h, lend_slot_of), and whoever waits for room does not wait
 // for it. A rank that waits for the disk or is stopped does not count as asleep.
 //
 // What it costs: when the sleeper goes on to compute, one more rank than there are slots runs until it waits in MPI.

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "node/slots.h"
 
 namespace spillway::node {
 namespace {
@@ -141,7 +142,8 @@ void Ledger::wait_for_room(uint64_t extra_bytes) {
     else if (patience_ends_ns == 0)
       patience_ends_ns = base::now_ns() + kPatienceElsewhereNs;
     if (hope == Hope::none || (patience_ends_ns != 0 && base::now_ns() >= patience_ends_ns)) {
-      if (trim_store() != 0 || uncount_untouched(missing_room(extra_bytes)) != 0 || spill_store(extra_bytes) != 0)
+      if (trim_store() != 0 || lend_slot() || uncount_untouched(missing_room(extra_bytes)) != 0 ||
+          spill_store(extra_bytes) != 0)
         continue;
       return overdraw(extra_bytes);
     }
@@ -168,6 +170,12 @@ Ledger::Hope Ledger::look_for_room(uint64_t extra_bytes) {
   return who_can_still_make_room();
 }
 
+// Who has memory that must stay until it has gone on may only wait for a slot.
+bool Ledger::lend_slot() {
+  const NodeLock lock(self_.header());
+  return lend_slot_while_loading(self_.segment());
+}
+
 // Only memory that cannot be unloaded is in the way: going on is the only way to get it freed.
 void Ledger::overdraw(uint64_t extra_bytes) {
   NodeLock lock(self_.header());
@@ -182,6 +190,7 @@ void Ledger::leave_line() {
   me.evict_wanted = 0;
   --self_.header().loading_ranks;
   me.state = static_cast<uint32_t>(RankState::running);
+  take_lent_slot_back(self_.header(), me);
   self_.ring_loading_ranks();
 }
 

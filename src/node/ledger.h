@@ -76,6 +76,7 @@ class Ledger {
   void leave_line();                             // [lock]
   void wait_for_room(uint64_t extra_bytes);
   Hope look_for_room(uint64_t extra_bytes);
+  bool lend_slot();
   void overdraw(uint64_t extra_bytes);
   uint64_t missing_room(uint64_t extra_bytes) const;
   uint64_t uncount_untouched(uint64_t wanted_bytes);

@@ -10,6 +10,7 @@
 #include "base/futex.h"
 #include "node/critical_section.h"
 #include "node/ledger.h"
+#include "node/slots.h"
 
 namespace spillway::node {
 namespace {
@@ -49,51 +50,6 @@ long major_faults() {
 
 void add(std::atomic<uint64_t>& counter, uint64_t value) { counter.store(counter.load() + value); }
 
-// Above those that are resident are those whose memory cannot be unloaded until they have gone on; above these, those
-// that have waited for long.
-double priority_of(const RankRecord& rank, uint32_t rank_count) {
-  if (rank.pins != 0 && rank.passed_over <= rank_count) return 1.5;
-  const uint64_t managed = rank.managed_bytes;
-  const double resident = managed == 0 ? 1.0 : static_cast<double>(rank.resident_bytes) / static_cast<double>(managed);
-  return rank.passed_over > rank_count ? 2.0 + rank.passed_over : resident;
-}
-
-// [lock]
-RankRecord* best_ready_rank(Segment& segment) {
-  RankRecord* best = nullptr;
-  const uint32_t count = segment.header().rank_count;
-  for (uint32_t i = 0; i < count; ++i) {
-    RankRecord& rank = segment.rank(i);
-    if (static_cast<RankState>(rank.state.load()) != RankState::ready) continue;
-    if (best == nullptr || priority_of(rank, count) > priority_of(*best, count)) best = &rank;
-  }
-  return best;
-}
-
-// [lock]
-void put_slot_back(SegmentHeader& header, RankRecord& rank) {
-  if (rank.has_lent != 0)
-    rank.has_lent = 0;
-  else
-    ++header.free_slots;
-}
-
-// [lock]
-void grant_free_slots(Segment& segment, const RankRecord* caller) {
-  SegmentHeader& header = segment.header();
-  while (header.free_slots > 0) {
-    RankRecord* best = best_ready_rank(segment);
-    if (best == nullptr) return;
-    for (uint32_t i = 0; i < header.rank_count; ++i)
-      if (static_cast<RankState>(segment.rank(i).state.load()) == RankState::ready) ++segment.rank(i).passed_over;
-    --header.free_slots;
-    best->passed_over = 0;
-    best->state = static_cast<uint32_t>(RankState::running);
-    best->granted = 1;
-    if (best != caller) LocalRank::ring(*best);
-  }
-}
-
 // [lock]
 void retire(Segment& segment, uint32_t index) {
   SegmentHeader& header = segment.header();
@@ -129,18 +85,6 @@ bool try_to_retire_rank(Segment& segment, uint32_t index) {
   const NodeLock lock(segment.header(), std::try_to_lock);
   if (lock.is_held()) retire(segment, index);
   return lock.is_held();
-}
-
-bool lend_slot_of(Segment& segment, uint32_t index) {
-  const NodeLock lock(segment.header(), std::try_to_lock);
-  if (!lock.is_held()) return false;
-  RankRecord& rank = segment.rank(index);
-  if (static_cast<RankState>(rank.state.load()) != RankState::running || rank.has_lent != 0) return false;
-  if (best_ready_rank(segment) == nullptr) return false;
-  rank.has_lent = 1;
-  ++segment.header().free_slots;
-  grant_free_slots(segment, nullptr);
-  return true;
 }
 
 void set_sleeps_outside(Segment& segment, uint32_t index, bool sleeps) {

@@ -4,19 +4,6 @@
 // most `slot_count` ranks of a node run between two MPI calls; a rank that must wait gives its slot to a rank that can
 // go on.
 //
-// The policy: of the ranks that are ready, the one with the highest share of its memory resident goes first, because it
-// costs the least to go on with (BDMPI 5.2). A rank that has been passed over more often than there are ranks on the
-// node goes before all others, so nobody starves; counting grants instead of time makes this independent of how long
-// the ranks compute.
-//
-// A rank may also wait by means that Spillway does not see: for a connection, a file, a child. When the agent finds one
-// that sleeps with its slot (launch/slot_lender.h), the slot goes to a ready rank, and the sleeper has none to give up
-// when it waits in MPI next. So as many ranks as there are slots compute, and nobody waits for the slot of whom it
-// keeps waiting.
-//
-// Invariants (all under SegmentHeader::lock): free_slots + (ranks in running or loading that have not lent their slot)
-// == slot_count, and free_slots > 0 only while no rank is ready.
-//
 // Costs: one uncontended lock when a rank gives up its slot, one futex wake for the rank that gets it, no processor
 // time while it sleeps. A rank that must wait first looks whether the news arrives: for up to 20 us where there are as
 // many processors as ranks, and for up to 100 us where there are as many slots. That is cheaper than two switches.
@@ -35,10 +22,6 @@ class Ledger;
 void retire_rank(Segment& segment, uint32_t index);
 // The same for the agent when the process is gone, unless the node's lock is taken: false, to be tried again.
 bool try_to_retire_rank(Segment& segment, uint32_t index);
-
-// Passes the slot of a rank that sleeps outside of MPI to a ready rank. False when the rank has no slot, or none is
-// ready, or the node's lock is taken: to be tried again.
-bool lend_slot_of(Segment& segment, uint32_t index);
 
 // Notes whether a rank sleeps outside of MPI with a slot, unless the node's lock is taken. Whoever waits for room does
 // not count on it, as it may wait for them.

@@ -169,6 +169,30 @@ TEST_F(LedgerTest, goes_beyond_the_budget_when_nobody_can_ever_make_room) {
   end(rank, 1, pinned);
 }
 
+TEST_F(LedgerTest, lets_a_ready_rank_go_on_whose_memory_must_stay_until_then) {
+  std::thread pinned([this] {
+    SimulatedRank rank(mapped_again(segment_), 1);
+    rank.scheduler.acquire_slot();
+    rank.allocate(20 * kMiB);
+    rank.self.record().pins = 1;
+    rank.wait_for_news(1);
+    rank.self.record().pins = 0;
+    rank.wait_for_news(2);
+    retire_rank(rank.self.segment(), 1);
+  });
+  while (segment_.rank(1).wake_at == 0) usleep(100);
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  rank.notify(1);
+  while (static_cast<RankState>(segment_.rank(1).state.load()) != RankState::ready) usleep(100);
+  rank.allocate(20 * kMiB);
+  EXPECT_EQ(resident(0), 20 * kMiB);
+  EXPECT_LE(segment_.header().peak_bytes, kBudget);
+  EXPECT_EQ(segment_.rank(0).has_lent, 0u);
+  EXPECT_EQ(broken_invariant(segment_), "");
+  end(rank, 1, pinned);
+}
+
 TEST_F(LedgerTest, goes_on_when_a_rank_gives_up_less_than_it_is_charged_for) {
   std::thread stubborn = prepared_sleeper(1, 20 * kMiB, [](SimulatedRank& rank) { rank.may_unload = false; });
   SimulatedRank rank(mapped_again(segment_), 0);

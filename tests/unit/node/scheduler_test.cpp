@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "forked_ranks.h"
+#include "node/slots.h"
 #include "simulated_rank.h"
 
 namespace spillway::node {
@@ -152,6 +153,31 @@ TEST_F(ChoiceTest, passes_the_slot_of_a_sleeper_on_which_then_has_none_to_give_u
 TEST_F(ChoiceTest, passes_no_slot_on_when_nobody_is_ready) {
   EXPECT_FALSE(lend_slot_of(segment_, 0));
   EXPECT_EQ(segment_.rank(0).has_lent, 0u);
+}
+
+TEST_F(ChoiceTest, passes_the_slot_of_whom_waits_for_room_on_to_a_rank_that_needs_none) {
+  get_in_line(1, 0, 100);
+  set_state(segment_.rank(0), RankState::loading);
+  EXPECT_FALSE(lend_slot_while_loading(segment_));
+  get_in_line(2, 0, 0);
+  ASSERT_TRUE(lend_slot_while_loading(segment_));
+  EXPECT_FALSE(lend_slot_while_loading(segment_));
+  EXPECT_EQ(state_of(segment_.rank(1)), RankState::ready);
+  EXPECT_EQ(state_of(segment_.rank(2)), RankState::running);
+  EXPECT_EQ(broken_invariant(segment_), "");
+}
+
+TEST_F(ChoiceTest, takes_a_lent_slot_back_that_nobody_has) {
+  set_state(segment_.rank(0), RankState::loading);
+  get_in_line(1, 0, 0);
+  ASSERT_TRUE(lend_slot_while_loading(segment_));
+  take_lent_slot_back(segment_.header(), segment_.rank(0));
+  EXPECT_EQ(segment_.rank(0).has_lent, 1u);
+  set_state(segment_.rank(1), RankState::blocked_receive);
+  put_slot_back(segment_.header(), segment_.rank(1));
+  take_lent_slot_back(segment_.header(), segment_.rank(0));
+  EXPECT_EQ(segment_.rank(0).has_lent, 0u);
+  EXPECT_EQ(segment_.header().free_slots, 0u);
 }
 
 TEST(SchedulerTest, starves_nobody_when_others_stay_resident) {
