@@ -7,10 +7,11 @@ from typing import Callable, Dict, List, NamedTuple, Optional
 
 from contenders import Contender, Setting, Target
 from measuring.control_group import ControlGroup, NoControlGroups
+from measuring.limited_run import KilledForMemory, Swap, run_limited
 from measuring.program_run import Outcome, RunFailed, run
 from measuring.residency import ResidencySampler
 from measuring.spread import Spread
-from measuring.swap_file import NoSwap, SwapFile
+from measuring.swap_file import NoSwap
 from measuring.warm_memory import warm_memory
 
 _ITERATION = re.compile(r"iteration \d+: ([\d.]+) s")
@@ -55,10 +56,6 @@ def forget_file_cache(path: Path) -> None:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:
         os.close(descriptor)
-
-
-class KilledForMemory(RunFailed):
-    """Though there was swap space, or the contender was to do with what it had."""
 
 
 class Measurement:
@@ -154,16 +151,5 @@ class Measurement:
     def _run(self, contender: Contender) -> Outcome:
         if contender.limit_bytes is None or self.unlimited_because:
             return run(contender.command, self._limit_s)
-        with ControlGroup(contender.limit_bytes, contender.may_swap) as group:
-            command = group.words(contender.command)
-            try:
-                if not contender.may_swap:
-                    return run(command, self._limit_s)
-                with SwapFile(self._folder / "swap", 2 * self._setting.data_bytes + (1 << 30)):
-                    return run(command, self._limit_s)
-            except RunFailed as failure:
-                if group.kill_count() > 0:
-                    raise KilledForMemory(
-                        f"the kernel killed it for want of memory under its limit\n{failure}"
-                    ) from None
-                raise
+        swap = Swap(self._folder / "swap", 2 * self._setting.data_bytes + (1 << 30)) if contender.may_swap else None
+        return run_limited(contender.command, self._limit_s, contender.limit_bytes, swap)

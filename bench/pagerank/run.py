@@ -33,7 +33,7 @@ def parse(arguments: List[str]) -> argparse.Namespace:
     add("--factor", type=float, default=4, help="data / memory budget (default: 4)")
     add("--iterations", type=int, default=5, help="in each run (default: 5)")
     add("--repeats", type=int, default=5, help="runs of each contender (default: 5)")
-    add("--in-core-turns", type=int, default=12, help="in-core runs in each repeat; their target is close (default: 12)")
+    add("--in-core-turns", type=int, default=12, help="in-core runs in each repeat: a close target (default: 12)")
     add("--only", help="contenders to measure, separated by commas (default: all)")
     add("--limit", type=float, default=600, metavar="SECONDS", help="time limit of each run (default: 600)")
     add("--folder", type=Path, help="where the graph, spill files and the swap file go: on a local disk")

@@ -11,6 +11,7 @@ from .mpi_library import FLAVOURS, family_of
 from .plan import RunOptions, make_plan, render_plan
 
 _SUMMARIES = ("text", "json", "none")
+_STRATEGIES = ("auto", "araw", "arlw", "lrlw")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -96,6 +97,13 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         metavar="dir",
         help="where unloaded memory goes: a directory on a local disk (default: the first "
         "suitable of $SPILLWAY_SPILL_DIR, $TMPDIR, /var/tmp and the current directory)",
+    )
+    add(
+        "--strategy",
+        choices=_STRATEGIES,
+        default="auto",
+        help="when memory is loaded and unloaded: aggressively (a) or lazily (l) read and written, or as the program "
+        "uses it (default: auto)",
     )
     add("--ranks-per-node", type=_whole_number, metavar="n", help="ranks on each machine; this version runs all on one")
     add("--hosts", metavar="h,...", help="machines to run on; this version accepts this machine's own names only")

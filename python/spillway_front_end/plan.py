@@ -28,6 +28,7 @@ class RunOptions(NamedTuple):
     mpi: Optional[str] = None
     summary: str = "text"
     summary_file: Optional[str] = None
+    strategy: str = "auto"
     detect_deadlock: bool = False
     dry_run: bool = False
 
@@ -44,6 +45,7 @@ class Plan(NamedTuple):
     preload: str
     agent: str
     rank_program: str
+    strategy: str
     detects_deadlock: bool
     warnings: List[str]
 
@@ -62,6 +64,7 @@ class Plan(NamedTuple):
             ("spill-dir", self.spill.path),
             ("preload", self.preload),
             ("cpus", self.cores.value),
+            ("strategy", self.strategy),
             ("report-fd", report_descriptor),
         ):
             command += [f"--{name}", str(value)]
@@ -101,6 +104,7 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
         spill,
         preload,
         *own,
+        options.strategy,
         options.detect_deadlock,
         warnings,
     )
@@ -184,6 +188,7 @@ def render_plan(plan: Plan) -> str:
             "spill directory",
             f"{plan.spill.path}  ({plan.spill.file_system}, {format_size(plan.spill.free_bytes)} free)",
         ),
+        ("strategy", plan.strategy),
         ("MPI settings", " ".join(f"{name}={value}" for name, value in settings.items()) or "none"),
         ("command", shlex.join(plan.mpi_command())),
     )

@@ -16,8 +16,17 @@
 
 namespace spillway::base::kernel {
 
+inline constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, of Linux 5.14: older headers lack it
+
 inline void* map(void* address, uint64_t bytes, int protection, int flags, int descriptor, uint64_t offset) {
   return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, descriptor, offset));
+}
+
+inline int unmap(void* address, uint64_t bytes) { return static_cast<int>(syscall(SYS_munmap, address, bytes)); }
+
+// To `target`, in place of what is mapped there.
+inline void* move_mapping(void* address, uint64_t bytes, void* target) {
+  return reinterpret_cast<void*>(syscall(SYS_mremap, address, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target));
 }
 
 inline int advise(void* address, uint64_t bytes, int advice) {

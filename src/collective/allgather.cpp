@@ -9,6 +9,7 @@ Operation allgather(Runtime& runtime, const Communicator& comm, const TypedBuffe
   Receives receives(runtime, comm, "MPI_Allgather");
   receives.expect_all_but(comm.rank);
   send_to_others(runtime, comm, part(comm.rank));
+  receives.will_fill(part);
   return Operation(std::move(receives), [part, error](Receives& come) { return come.deliver_all(part, error); });
 }
 

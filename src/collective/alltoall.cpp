@@ -13,6 +13,7 @@ Operation alltoall(Runtime& runtime, const Communicator& comm, const Part& in, c
     send_to(runtime, comm, rank, in(rank));
   }
   const int error = copy_local(in(comm.rank), out(comm.rank));
+  receives.will_fill(out);
   return Operation(std::move(receives), [out, error](Receives& come) { return come.deliver_all(out, error); });
 }
 

@@ -11,6 +11,7 @@ Operation broadcast(Runtime& runtime, const Communicator& comm, const TypedBuffe
     return ended(std::move(receives));
   }
   receives.expect(root);
+  receives.will_fill(buffer);
   return Operation(std::move(receives), [buffer](Receives& come) { return come.deliver_to(0, buffer); });
 }
 

@@ -22,7 +22,9 @@ int receive_pieces(Runtime& runtime, const Communicator& comm, const char* opera
                    const TypedBuffer& buffer) {
   Receives receives(runtime, comm, operation);
   for_each_piece(buffer.count, buffer.type, [&](MPI_Count, MPI_Count) { receives.expect(root); });
+  receives.will_fill(buffer);
   receives.wait();
+  mpi::renew(runtime, buffer, mpi::packed_bytes(buffer));
   size_t next = 0;
   int result = MPI_SUCCESS;
   for_each_piece(buffer.count, buffer.type, [&](MPI_Count begin, MPI_Count count) {
@@ -80,10 +82,21 @@ const TypedBuffer& Fold::fold_piece(MPI_Count count) {
   return accumulated_;
 }
 
+namespace {
+
+// Of buffers of one plain type; others are not renewed.
+bool may_overlap(const TypedBuffer& a, const TypedBuffer& b) {
+  const auto first = reinterpret_cast<uint64_t>(a.address), second = reinterpret_cast<uint64_t>(b.address);
+  return first < second + mpi::packed_bytes(b) && second < first + mpi::packed_bytes(a);
+}
+
+}  // namespace
+
 int fold_into(Runtime& runtime, const Communicator& comm, const Receives& come, const TypedBuffer& own, void* out,
               MPI_Op op) {
   Fold fold(runtime, comm, come, own, op);
   const TypedBuffer result{out, own.count, own.type};
+  if (!may_overlap(own, result)) mpi::renew(runtime, result, mpi::packed_bytes(result));
   for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
     copy_local(fold.fold_piece(count), piece_of(result, begin, count));
   });

@@ -11,6 +11,7 @@ Operation gather(Runtime& runtime, const Communicator& comm, const TypedBuffer& 
   }
   receives.expect_all_but(root);
   const int error = in.address == MPI_IN_PLACE ? MPI_SUCCESS : copy_local(in, part(root));
+  receives.will_fill(part);
   return Operation(std::move(receives), [part, error](Receives& come) { return come.deliver_all(part, error); });
 }
 

@@ -18,7 +18,10 @@ class Operation final : public mpi::CollectiveOperation {
 
   void wait() { receives_.wait(); }
   uint64_t missing() const override { return receives_.missing(); }
-  int finish() override { return finish_(receives_); }
+  int finish() override {
+    receives_.begin_to_fill();
+    return finish_(receives_);
+  }
   void describe(char* text, size_t size) const override { receives_.describe(text, size); }
 
  private:

@@ -38,10 +38,20 @@ void Receives::describe(char* text, size_t size) const {
            static_cast<unsigned long long>(missing()), first == receives_.end() ? 0 : first->source);
 }
 
+void Receives::will_fill(const TypedBuffer& buffer) {
+  memory::Overwrite overwrite = mpi::overwrite_of(runtime_, buffer, true);
+  if (overwrite) overwrites_.push_back(std::move(overwrite));
+}
+
+void Receives::will_fill(const std::function<TypedBuffer(int)>& part) {
+  for (const auto& receive : receives_) will_fill(part(receive.source));
+}
+
 void Receives::wait() {
   runtime_.block_until(
       node::RankState::blocked_collective, [&] { return missing() == 0; }, [&] { return missing(); },
       [&](char* text, size_t size) { describe(text, size); });
+  begin_to_fill();
 }
 
 int Receives::deliver_to(size_t i, const TypedBuffer& buffer) {

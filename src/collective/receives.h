@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <vector>
 
+#include "memory/overwrites.h"
 #include "message/matching.h"
 #include "mpi/communicator.h"
 #include "mpi/typed_buffer.h"
@@ -31,6 +33,13 @@ class Receives {
   // How many have not come yet, of what news were taken of.
   uint64_t missing() const;
 
+  // Where all of it goes. To be called once the rank has contributed what lies there.
+  void will_fill(const TypedBuffer& buffer);
+  void will_fill(const std::function<TypedBuffer(int)>& part);  // part(rank) for each that is expected
+
+  // They are filled now.
+  void begin_to_fill() { overwrites_.clear(); }
+
   // Sleeps until all have come.
   void wait();
 
@@ -53,6 +62,7 @@ class Receives {
   Runtime& runtime_;
   const Communicator& comm_;
   const char* operation_;
+  std::vector<memory::Overwrite> overwrites_;
   std::deque<message::PostedReceive> receives_;  // addresses stay, also when the deque is moved
 };
 

@@ -17,7 +17,9 @@ Operation reduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& 
     return ended(std::move(receives));
   }
   receives.expect_all_but(root);
-  return Operation(std::move(receives), [&runtime, &comm, own = own_contribution(in, out), out, op](Receives& come) {
+  const TypedBuffer own = own_contribution(in, out);
+  if (own.address != out) receives.will_fill(TypedBuffer{out, in.count, in.type});
+  return Operation(std::move(receives), [&runtime, &comm, own, out, op](Receives& come) {
     return fold_into(runtime, comm, come, own, out, op);
   });
 }
@@ -35,6 +37,7 @@ int allreduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in,
   }
   send_to(runtime, comm, 0, own);
   receives.expect(0);
+  receives.will_fill(result);
   receives.wait();
   return mpi::raise(comm.handle, receives.deliver_to(0, result));
 }
@@ -44,6 +47,7 @@ Operation allreduce_of_all(Runtime& runtime, const Communicator& comm, const Typ
   Receives receives(runtime, comm, "MPI_Iallreduce");
   receives.expect_all_but(comm.rank);
   send_to_others(runtime, comm, own);
+  if (own.address != out) receives.will_fill(TypedBuffer{out, in.count, in.type});
   return Operation(std::move(receives), [&runtime, &comm, own, out, op](Receives& come) {
     return fold_into(runtime, comm, come, own, out, op);
   });

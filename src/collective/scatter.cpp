@@ -11,6 +11,7 @@ Operation scatter(Runtime& runtime, const Communicator& comm, const Part& part, 
     return ended(std::move(receives), out.address == MPI_IN_PLACE ? MPI_SUCCESS : copy_local(part(root), out));
   }
   receives.expect(root);
+  receives.will_fill(out);
   return Operation(std::move(receives), [out](Receives& come) { return come.deliver_to(0, out); });
 }
 

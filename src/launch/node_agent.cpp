@@ -38,6 +38,7 @@ node::Segment make_segment(const NodeOptions& options) {
   config.slot_count = options.slot_count;
   config.budget_bytes = options.budget_bytes;
   config.cpu_count = options.cpu_count;
+  config.strategy = options.strategy;
   return node::Segment::create(config);
 }
 

@@ -5,11 +5,12 @@
 
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 namespace spillway::launch {
 namespace {
 
-enum Option { kRanks = 1, kSlots, kMemory, kSpillDir, kPreload, kCpus, kReportFd, kDetectDeadlock };
+enum Option { kRanks = 1, kSlots, kMemory, kSpillDir, kPreload, kCpus, kStrategy, kReportFd, kDetectDeadlock };
 
 constexpr option kOptions[] = {
     {"ranks", required_argument, nullptr, kRanks},
@@ -18,6 +19,7 @@ constexpr option kOptions[] = {
     {"spill-dir", required_argument, nullptr, kSpillDir},
     {"preload", required_argument, nullptr, kPreload},
     {"cpus", required_argument, nullptr, kCpus},
+    {"strategy", required_argument, nullptr, kStrategy},
     {"report-fd", required_argument, nullptr, kReportFd},
     {"detect-deadlock", no_argument, nullptr, kDetectDeadlock},
     {nullptr, 0, nullptr, 0},
@@ -35,6 +37,20 @@ bool parse_number(const char* text, Number& value) {
   return true;
 }
 
+constexpr std::pair<const char*, node::Strategy> kStrategies[] = {{"auto", node::Strategy::automatic},
+                                                                  {"araw", node::Strategy::araw},
+                                                                  {"arlw", node::Strategy::arlw},
+                                                                  {"lrlw", node::Strategy::lrlw}};
+
+bool parse_strategy(const std::string& name, node::Strategy& strategy) {
+  for (const auto& [known, value] : kStrategies) {
+    if (name != known) continue;
+    strategy = value;
+    return true;
+  }
+  return false;
+}
+
 bool take_option(int option, const char* value, NodeOptions& options) {
   switch (option) {
     case kRanks:
@@ -45,6 +61,8 @@ bool take_option(int option, const char* value, NodeOptions& options) {
       return parse_number(value, options.budget_bytes);
     case kCpus:
       return parse_number(value, options.cpu_count);
+    case kStrategy:
+      return parse_strategy(value, options.strategy);
     case kReportFd:
       return parse_number(value, options.report_descriptor);
     case kSpillDir:

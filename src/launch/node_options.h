@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "node/segment_layout.h"
+
 namespace spillway::launch {
 
 struct NodeOptions {
@@ -12,6 +14,7 @@ struct NodeOptions {
   uint32_t slot_count = 0;
   uint64_t budget_bytes = 0;
   uint32_t cpu_count = 1;
+  node::Strategy strategy = node::Strategy::automatic;
   std::string spill_directory;
   std::string preload;  // absolute path of the preloaded library
   int report_descriptor = -1;

@@ -18,7 +18,6 @@ namespace {
 
 namespace kernel = base::kernel;
 
-constexpr uint64_t kHugePageBytes = 2 << 20;
 constexpr uint64_t kStackBytes = 64 << 10;  // more than unloading takes of the stack
 constexpr uint64_t kSmallestArenaBytes = 1ull << 36;
 
@@ -35,25 +34,6 @@ constexpr uint32_t kBatchRegions = 64;
 constexpr uint64_t kMaximumSpareBytes = 128 << 20;
 
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
-
-// Stopped, or not to be stopped now, for the life of a scope. After the arena's mutex has been taken, as one of them
-// may hold it.
-class StoppedThreads {
- public:
-  explicit StoppedThreads(const ThreadControl& threads)
-      : threads_(threads), are_stopped_(threads.stop == nullptr || threads.stop()) {}
-  ~StoppedThreads() {
-    if (threads_.let_go != nullptr) threads_.let_go();
-  }
-  StoppedThreads(const StoppedThreads&) = delete;
-  StoppedThreads& operator=(const StoppedThreads&) = delete;
-
-  explicit operator bool() const { return are_stopped_; }
-
- private:
-  const ThreadControl& threads_;
-  bool are_stopped_;
-};
 
 void* map_private(uint64_t bytes, int protection) {
   void* address = kernel::map(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -78,8 +58,10 @@ bool Arena::reserve_addresses() {
   written_ = static_cast<uint64_t*>(map_private(granules / 8, PROT_READ | PROT_WRITE));
   auto* table = static_cast<AddressSpace::Range*>(
       map_private((kMaximumRegions + 2) * sizeof(AddressSpace::Range), PROT_READ | PROT_WRITE));
-  if (!regions_ || !region_of_granule_ || !written_ || !table)
+  void* history = map_private(bytes / UseHistory::kUnitBytes, PROT_READ | PROT_WRITE);
+  if (!regions_ || !region_of_granule_ || !written_ || !table || !history)
     base::fatal("cannot map the tables of the storage-backed memory");
+  history_.initialise(static_cast<uint8_t*>(history));
   const auto first = reinterpret_cast<uint64_t>(range);
   begin_ = round_up(first + 1, kHugePageBytes);  // with a gap: no mapping is in the arena with a part of it only
   addresses_.initialise(table, kMaximumRegions + 2, begin_, first + bytes);
@@ -130,6 +112,7 @@ void* Arena::place(uint64_t bytes, uint64_t alignment) {
     return nullptr;
   }
   regions_[entry] = Region{.begin = begin, .bytes = bytes, .file_offset = begin - begin_};
+  history_.forget(begin - begin_, bytes);
   region_of_granule_[(begin - begin_) / kGranuleBytes] = entry + 1;
   managed_bytes_ += bytes;
   ++changes_;
@@ -222,6 +205,7 @@ void Arena::release(Region& region) {
       MAP_FAILED)
     madvise(address, region.bytes, MADV_DONTNEED);
   if (region.is_file_backed) file_.drop_cache(region.file_offset, region.bytes);
+  forget_pieces(region);
   addresses_.give_back(region.begin, region.bytes);
   managed_bytes_ -= region.bytes;
   region.begin = 0;
@@ -299,7 +283,21 @@ void Arena::write_span(const void* data, uint64_t bytes, uint64_t offset, bool h
   kernel::advise(bounce, kBounceBytes, MADV_DONTNEED);
 }
 
-void Arena::write_dirty_pages(const Region& region, UnloadResult& result) {
+// Takes the next part of a run of pages whose contents are needed; false when there is none.
+bool Arena::next_needed(PageRun& rest, PageRun& part, Occasion occasion) const {
+  const Overwrites* overwrites = occasion == Occasion::by_program ? nullptr : overwrites_;
+  while (rest.bytes != 0) {
+    const uint64_t rest_end = rest.begin + rest.bytes;
+    bool is_whole = false;
+    const uint64_t end = overwrites == nullptr ? rest_end : overwrites->end_of_part(rest.begin, rest_end, is_whole);
+    part = PageRun{rest.begin, end - rest.begin, rest.state};
+    rest = PageRun{end, rest_end - end, rest.state};
+    if (!is_whole) return true;
+  }
+  return false;
+}
+
+void Arena::write_dirty_pages(const Region& region, Occasion occasion, UnloadResult& result) {
   uint64_t span_begin = 0, span_end = 0;  // dirty pages collected so far, with small clean gaps
   bool has_gaps = false;
   const auto write_collected = [&] {
@@ -307,14 +305,14 @@ void Arena::write_dirty_pages(const Region& region, UnloadResult& result) {
       write_span(reinterpret_cast<void*>(span_begin), span_end - span_begin, region.offset_of(span_begin), has_gaps,
                  result);
   };
-  PageMap pages(region.begin, region.bytes);
-  for (PageRun run; pages.next(run);) {
-    if (region.is_file_backed && run.state != PageState::absent) result.loaded_bytes += run.bytes;
+  UseRecorder use(history_, region.file_offset, region.bytes);
+  uint64_t present_bytes = 0;
+  const auto note = [&](const PageRun& run) {
     if (run.state == PageState::dirty) {
       if (span_end != 0 && run.begin - span_end <= (region.is_file_backed ? kGapBytes : 0)) {
         has_gaps |= run.begin != span_end;
         span_end = run.begin + run.bytes;
-        continue;
+        return;
       }
       write_collected();
       span_begin = run.begin;
@@ -323,8 +321,15 @@ void Arena::write_dirty_pages(const Region& region, UnloadResult& result) {
     } else if (!region.is_file_backed && was_written(region.offset_of(run.begin), run.bytes)) {
       file_.write_zeros(region.offset_of(run.begin), run.bytes);  // the place in the file has had another user before
     }
+  };
+  PageMap pages(region.begin, region.bytes);
+  for (PageRun run; pages.next(run);) {
+    if (run.state != PageState::absent) present_bytes += run.bytes;
+    if (region.is_file_backed && occasion == Occasion::after_use) use.add(run);
+    for (PageRun part; next_needed(run, part, occasion);) note(part);
   }
   write_collected();
+  if (region.is_file_backed) result.loaded_bytes += present_bytes - std::min(present_bytes, region.renewed_bytes);
 }
 
 // An allocation is not looked at: whoever asked for it will use it.
@@ -335,7 +340,45 @@ bool Arena::holds_something(Region& region) {
   return region.was_touched;
 }
 
-void Arena::write_out(Region& region, UnloadResult& result) {
+void Arena::map_file(const Region& region) {
+  void* address = reinterpret_cast<void*>(region.begin);
+  if (kernel::map(address, region.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
+                  file_.descriptor(), region.file_offset) == MAP_FAILED)
+    base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(region.bytes >> 20),
+                strerrordesc_np(errno));
+  kernel::advise(address, region.bytes, MADV_HUGEPAGE);  // lets the kernel read ahead 2 MiB at a time
+}
+
+// What is needed of them is in the file.
+void Arena::give_up_pages(const Region& region) {
+  if (region.is_file_backed && region.pieces == 0)
+    kernel::advise(reinterpret_cast<void*>(region.begin), region.bytes, MADV_DONTNEED);
+  else
+    map_file(region);
+  file_.drop_cache(region.file_offset, region.bytes);
+}
+
+Arena::Region Arena::part_of(const Region& region, const Pages& pages) {
+  Region part = region;
+  part.begin = pages.begin;
+  part.bytes = pages.bytes;
+  part.file_offset = region.offset_of(pages.begin);
+  return part;
+}
+
+void Arena::note_piece(Region& region) {
+  ++region.pieces;
+  ++pieces_;
+}
+
+void Arena::forget_pieces(Region& region) {
+  pieces_ -= region.pieces;
+  region.pieces = 0;
+  region.renewed_bytes = 0;
+  region.last_renewed = Pages{0, 0};
+}
+
+void Arena::write_out(Region& region, Occasion occasion, UnloadResult& result) {
   void* address = reinterpret_cast<void*>(region.begin);
   if (!holds_something(region)) {  // as it began, it needs no place in the file
     kernel::advise(address, region.bytes, MADV_DONTNEED);
@@ -345,23 +388,16 @@ void Arena::write_out(Region& region, UnloadResult& result) {
   if (!region.is_file_backed && region.beginning == Beginning::program_file)  // what is absent of it is not zero
     write_span(address, region.bytes, region.file_offset, false, result);
   else
-    write_dirty_pages(region, result);
-  if (region.is_file_backed) {
-    kernel::advise(address, region.bytes, MADV_DONTNEED);
-  } else {
-    mark_written(region.file_offset, region.bytes);
-    if (kernel::map(address, region.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
-                    file_.descriptor(), region.file_offset) == MAP_FAILED)
-      base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(region.bytes >> 20),
-                  strerrordesc_np(errno));
-    kernel::advise(address, region.bytes, MADV_HUGEPAGE);  // lets the kernel read ahead 2 MiB at a time
-    region.is_file_backed = true;
-  }
-  file_.drop_cache(region.file_offset, region.bytes);
+    write_dirty_pages(region, occasion, result);
+  if (!region.is_file_backed) mark_written(region.file_offset, region.bytes);
+  if (occasion != Occasion::after_use) history_.note_dropped(region.file_offset, region.bytes);
+  give_up_pages(region);
+  region.is_file_backed = true;
+  forget_pieces(region);
 }
 
-void Arena::unload_region(Region& region, UnloadResult& result) {
-  write_out(region, result);
+void Arena::unload_region(Region& region, Occasion occasion, UnloadResult& result) {
+  write_out(region, occasion, result);
   region.unloaded_in_epoch = epoch_;
   result.released_bytes += region.bytes;
 }
@@ -374,14 +410,13 @@ bool Arena::is_own_stack(const Region& region) {
 
 // Registration caches of MPI libraries learn of changed mappings by functions of the C library, which cannot be called
 // while other threads are stopped. This one changes nothing.
-void Arena::announce(const Region& region) {
-  void* address = reinterpret_cast<void*>(region.begin);
-  [[maybe_unused]] const void* same = mremap(address, region.bytes, region.bytes, 0);
+void Arena::announce(uint64_t begin, uint64_t bytes) {
+  [[maybe_unused]] const void* same = mremap(reinterpret_cast<void*>(begin), bytes, bytes, 0);
 }
 
 // Other threads are stopped for some regions at a time, so that they get on in between.
 template <typename Choice>
-void Arena::unload_regions(uint64_t wanted_bytes, Choice is_chosen, UnloadResult& result) {
+void Arena::unload_regions(uint64_t wanted_bytes, Occasion occasion, Choice is_chosen, UnloadResult& result) {
   for (uint32_t next = 0; next < region_count_ && result.released_bytes < wanted_bytes && !result.is_refused;) {
     const uint64_t batch_bytes = std::min(wanted_bytes - result.released_bytes, kBatchBytes);
     uint32_t batch[kBatchRegions];
@@ -389,28 +424,30 @@ void Arena::unload_regions(uint64_t wanted_bytes, Choice is_chosen, UnloadResult
     for (uint64_t bytes = 0; next < region_count_ && count < kBatchRegions && bytes < batch_bytes; ++next) {
       Region& region = regions_[next];
       if (region.begin == 0 || is_used_by_others(region) || is_own_stack(region) || !is_chosen(region)) continue;
-      announce(region);
+      announce(region.begin, region.bytes);
       bytes += region.bytes;
       batch[count++] = next;
     }
     if (count == 0) return;
     const StoppedThreads stopped(threads_);
     result.is_refused = !stopped;
-    for (uint32_t i = 0; i < count && stopped; ++i) unload_region(regions_[batch[i]], result);
+    for (uint32_t i = 0; i < count && stopped; ++i) unload_region(regions_[batch[i]], occasion, result);
   }
 }
 
-UnloadResult Arena::unload(uint64_t wanted_bytes) {
+UnloadResult Arena::unload(uint64_t wanted_bytes, bool has_run) {
   UnloadResult result;
   if (!file_.is_open()) return result;
   const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
+  const Occasion occasion = has_run ? Occasion::after_use : Occasion::without_use;
   result.freed_bytes = result.released_bytes = release_spare();
   // First what holds nothing yet.
   unload_regions(
-      wanted_bytes, [this](Region& region) { return is_charged(region) && !holds_something(region); }, result);
+      wanted_bytes, occasion, [this](Region& region) { return is_charged(region) && !holds_something(region); },
+      result);
   unload_regions(
-      wanted_bytes, [this](Region& region) { return is_charged(region); }, result);
+      wanted_bytes, occasion, [this](Region& region) { return is_charged(region); }, result);
   return result;
 }
 
@@ -437,7 +474,7 @@ UnloadResult Arena::unload_again() {
   const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
   unload_regions(
-      ~uint64_t{0},
+      ~uint64_t{0}, Occasion::without_use,
       [this](Region& region) { return region.is_counted && !is_charged(region) && is_any_resident(region); }, result);
   return result;
 }

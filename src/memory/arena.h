@@ -5,7 +5,11 @@
 // while it has never been unloaded. To unload it, its dirty pages are written to the rank's spill file, and the file is
 // mapped privately over the same addresses. From then on every access, from wherever it comes, loads what it touches
 // through the kernel's own fault path; a page that is written becomes an anonymous copy, which is what tells dirty from
-// clean at the next unload (page_map.h). Clean pages are never written again; freed memory is never written at all.
+// clean at the next unload (page_map.h). Clean pages are not written again; freed memory is never written at all.
+//
+// Pieces of a mapped region may be exchanged for anonymous memory: with their contents where the rank is expected to
+// rewrite them (load_expected()), without where they are about to be overwritten (renew()). All pages of such a piece
+// count as dirty.
 //
 // While the node has room, freed regions are kept as *spare* ones, to be given out again with the pages that they have:
 // a program that allocates and frees its work arrays in every iteration would else have the kernel clear all their
@@ -23,8 +27,9 @@
 // A program that knows better may load, unload and discard ranges of its own allocations while it runs (SBMA 3.1). That
 // moves pages, but no charge: a rank that runs is charged for all of its memory, since it may touch any of it.
 //
-// Thread-safe but for unload_range(), during which no thread of the rank may write to what is unloaded; unload() and
-// unload_again() stop the other threads. Allocates nothing from malloc.
+// Thread-safe but for unload_range(), during which no thread of the rank may write to what is unloaded; unload(),
+// unload_again() and load_expected() stop the other threads. These and renew() heed Overwrites, and are called by the
+// thread that may change them. Allocates nothing from malloc.
 //
 // Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged, spare ones included; every
 // granule of the file that was ever written has its bit in written_; managed_bytes_ == sum of `bytes` over regions with
@@ -38,6 +43,11 @@
 #include <cstdint>
 
 #include "memory/address_space.h"
+#include "memory/overwrites.h"
+#include "memory/page_map.h"
+#include "memory/pages.h"
+#include "memory/stopped_threads.h"
+#include "memory/use_history.h"
 #include "storage/spill_file.h"
 
 namespace spillway::memory {
@@ -49,18 +59,15 @@ struct MemoryAccount {
   uint64_t (*spare_limit)() = nullptr;  // how much memory that it does not use the rank may keep now
 };
 
-// The rank's other threads, which must not write to memory while it is unloaded. Unset before MPI_Init and in forked
-// children.
-struct ThreadControl {
-  bool (*stop)() = nullptr;  // false: it cannot be done now
-  void (*let_go)() = nullptr;
-};
-
 // Whether somebody may use the memory between two addresses who does not ask before, so that it has to stay. Unset in
 // forked children.
 using UseByOthers = bool (*)(uint64_t begin, uint64_t end);
 
 enum class Contents { any, zero };
+
+// Of what a rank has unloaded: what it is expected to rewrite, as it did when it last ran, or also what it is expected
+// to read.
+enum class Expected { rewritten, used };
 
 // What a static variable began with.
 enum class Beginning : uint8_t { zeros, program_file };
@@ -110,10 +117,12 @@ class Arena {
   uint64_t attach(const MemoryAccount& account, const char* spill_directory);
   void control_threads(const ThreadControl& threads) { threads_ = threads; }  // before attach()
   void respect(UseByOthers others_use) { others_use_ = others_use; }          // the same
+  void heed(const Overwrites& overwrites) { overwrites_ = &overwrites; }      // the same
   void detach() {
     account_ = MemoryAccount{};
     threads_ = ThreadControl{};
     others_use_ = nullptr;
+    overwrites_ = nullptr;
   }
 
   // From now on the whole pages of a static variable belong to the arena; its other pages hold other variables too.
@@ -134,8 +143,19 @@ class Arena {
   // Gives up the regions that are kept for reuse. Returns their bytes.
   uint64_t drop_spare();
 
-  // Writes out and gives up regions until `wanted_bytes` of charge are released or nothing is left.
-  UnloadResult unload(uint64_t wanted_bytes);
+  // Writes out and gives up regions until `wanted_bytes` of charge are released or nothing is left. `has_run`: since
+  // the rank was charged for them, so that what it has used tells what it will use.
+  UnloadResult unload(uint64_t wanted_bytes, bool has_run = true);
+
+  // Brings it into memory, a piece after the other until must_stop(). What is read needs this only ahead of the rank's
+  // turn: else the kernel reads ahead of it. Other threads may run. REQUIRES: the arena's memory is charged, and the
+  // MPI library does not use it.
+  void load_expected(
+      Expected expected, bool (*must_stop)() = [] { return false; });
+
+  // All of the range is overwritten next: what is not in memory of it becomes fresh memory, instead of being brought
+  // in.
+  void renew(void* address, uint64_t bytes);
 
   // Brings what is unloaded of the range into memory.
   [[nodiscard]] RangeResult load_range(const void* address, size_t bytes);
@@ -174,7 +194,11 @@ class Arena {
     uint64_t file_offset = 0;        // its place in the spill file
     uint64_t unloaded_in_epoch = 0;  // charge was given up in this epoch; 0: never unloaded
     uint32_t next_free = 0;
-    bool is_file_backed = false;  // mapped from the spill file
+    // Since it was mapped from the spill file: what was renewed of it, and where last.
+    uint64_t renewed_bytes = 0;
+    Pages last_renewed{0, 0};
+    uint32_t pieces = 0;          // that have been exchanged for other memory since: a mapping each
+    bool is_file_backed = false;  // mapped from the spill file, but for its pieces
     bool is_static = false;
     bool is_counted = true;
     bool was_touched = false;  // when somebody last looked
@@ -186,7 +210,9 @@ class Arena {
 
   static constexpr uint64_t kGranuleBytes = 64 << 10;
   static constexpr uint32_t kMaximumSpare = 16;
-  static constexpr uint32_t kMaximumRegions = 60000;  // the kernel allows 65,530 mappings
+  // The kernel allows 65,530 mappings. A piece in the middle of a region makes two more.
+  static constexpr uint32_t kMaximumRegions = 60000;
+  static constexpr uint32_t kMaximumPieces = 1500;
 
   bool reserve_addresses();
   MemoryAccount account();
@@ -212,13 +238,29 @@ class Arena {
   bool is_adopted(uint64_t begin, uint64_t end) const;
   bool holds_something(Region& region);
   static bool is_own_stack(const Region& region);
-  void write_out(Region& region, UnloadResult& result);
-  void unload_region(Region& region, UnloadResult& result);
-  static void announce(const Region& region);
+  void map_file(const Region& region);
+  void give_up_pages(const Region& region);
+  static Region part_of(const Region& region, const Pages& pages);
+  void note_piece(Region& region);
+  void forget_pieces(Region& region);
+  bool are_overwritten(uint64_t begin, uint64_t end) const {
+    return overwrites_ != nullptr && overwrites_->overlap(begin, end);
+  }
+  enum class Loading { none, at_once, through_cache };
+  bool load_next_piece(uint32_t entry, uint64_t& done, Expected expected);
+  Loading loading_of(const Region& region, uint64_t block, uint64_t bytes, Expected expected) const;
+  void load_piece(Region& region, uint64_t begin, uint64_t bytes);
+  static void read_piece(uint64_t begin, uint64_t bytes);
+  // Why a region is unloaded. `after_use`: what its pages tell is what the rank has done since it was charged for them.
+  enum class Occasion { after_use, without_use, by_program };
+  void write_out(Region& region, Occasion occasion, UnloadResult& result);
+  void unload_region(Region& region, Occasion occasion, UnloadResult& result);
+  static void announce(uint64_t begin, uint64_t bytes);
   static bool is_any_resident(const Region& region);
   template <typename Choice>
-  void unload_regions(uint64_t wanted_bytes, Choice is_chosen, UnloadResult& result);
-  void write_dirty_pages(const Region& region, UnloadResult& result);
+  void unload_regions(uint64_t wanted_bytes, Occasion occasion, Choice is_chosen, UnloadResult& result);
+  bool next_needed(PageRun& rest, PageRun& part, Occasion occasion) const;
+  void write_dirty_pages(const Region& region, Occasion occasion, UnloadResult& result);
   void write_span(const void* data, uint64_t bytes, uint64_t offset, bool has_gaps, UnloadResult& result);
   void mark_written(uint64_t offset, uint64_t bytes);
   bool was_written(uint64_t offset, uint64_t bytes) const;
@@ -242,10 +284,13 @@ class Arena {
   uint64_t static_begin_ = ~uint64_t{0};  // all static data lie between these
   uint64_t static_end_ = 0;
   uint64_t uncounted_bytes_ = 0;  // static data
+  uint32_t pieces_ = 0;           // of all regions
   MemoryAccount account_;
   std::atomic<uint64_t> changes_ = 0;
   ThreadControl threads_;
   UseByOthers others_use_ = nullptr;
+  const Overwrites* overwrites_ = nullptr;
+  UseHistory history_;
   storage::SpillFile file_;
 };
 

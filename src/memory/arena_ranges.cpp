@@ -1,20 +1,15 @@
-// Load, unload and discard of ranges of addresses, at the program's own request.
+// Load, unload and discard of ranges of addresses, at the program's own request; renewal of what is overwritten.
 #include <sys/mman.h>
 
 #include <algorithm>
 
+#include "base/system_calls.h"
 #include "memory/arena.h"
 #include "memory/blocked_signals.h"
 #include "memory/mutex_holder.h"
 #include "memory/pages.h"
 
 namespace spillway::memory {
-namespace {
-
-constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, of Linux 5.14: older headers lack it
-
-}  // namespace
-
 Arena::Region* Arena::allocation_around(const void* address, size_t bytes) {
   if (!contains(address)) return nullptr;
   const auto first = reinterpret_cast<uint64_t>(address);
@@ -50,7 +45,8 @@ RangeResult Arena::load_range(const void* address, size_t bytes) {
   return for_each_part(address, bytes, [](const Region& region, const void* part, size_t part_bytes) {
     if (!region.is_file_backed) return RangeResult::done;
     const Pages pages = pages_around(part, part_bytes);
-    if (madvise(pages.address(), pages.bytes, kPopulateRead) != 0) madvise(pages.address(), pages.bytes, MADV_WILLNEED);
+    if (madvise(pages.address(), pages.bytes, base::kernel::kPopulateRead) != 0)
+      madvise(pages.address(), pages.bytes, MADV_WILLNEED);
     return RangeResult::done;
   });
 }
@@ -61,16 +57,14 @@ RangeResult Arena::unload_range(const void* address, size_t bytes, UnloadResult&
   return for_each_part(address, bytes, [&](Region& region, const void* part, size_t part_bytes) {
     if (!file_.is_open()) return RangeResult::no_storage;
     if (is_used_by_others(region)) return RangeResult::pinned;
-    if (!region.is_file_backed) {
-      write_out(region, result);
+    if (!region.is_file_backed || region.pieces != 0) {
+      write_out(region, Occasion::by_program, result);
       return RangeResult::done;
     }
     const Pages pages = pages_around(part, part_bytes);
-    Region in_range = region;
-    in_range.begin = pages.begin;
-    in_range.bytes = pages.bytes;
-    in_range.file_offset = region.offset_of(pages.begin);
-    write_out(in_range, result);
+    const Region in_range = part_of(region, pages);
+    write_dirty_pages(in_range, Occasion::by_program, result);
+    give_up_pages(in_range);
     return RangeResult::done;
   });
 }
@@ -83,6 +77,29 @@ RangeResult Arena::discard_range(void* address, size_t bytes) {
     if (pages.bytes == 0) return RangeResult::done;
     madvise(pages.address(), pages.bytes, MADV_DONTNEED);
     if (region.is_file_backed) file_.forget(region.offset_of(pages.begin), pages.bytes);
+    return RangeResult::done;
+  });
+}
+
+// No other thread uses memory that an operation of this one overwrites. Not again for a message in parts.
+void Arena::renew(void* address, uint64_t bytes) {
+  if (bytes < Overwrites::kLeastBytes || !file_.is_open()) return;
+  const BlockedSignals no_handlers;
+  MutexHolder hold(mutex_);
+  for_each_part(address, bytes, [this](Region& region, const void* part, size_t part_bytes) {
+    const Pages pages = pages_within(part, part_bytes);
+    const bool was_renewed = pages.begin >= region.last_renewed.begin && pages.end() <= region.last_renewed.end();
+    if (!region.is_file_backed || pages.bytes < Overwrites::kLeastBytes || was_renewed || pieces_ == kMaximumPieces ||
+        is_used_by_others(region) || PageMap::absent_bytes(pages.begin, pages.bytes) < pages.bytes / 2)
+      return RangeResult::done;
+    if (!map_fresh(pages.begin, pages.bytes)) {
+      map_file(part_of(region, pages));
+      return RangeResult::done;
+    }
+    note_piece(region);
+    region.renewed_bytes += pages.bytes;
+    region.last_renewed = pages;
+    history_.note_renewed(region.file_offset, region.offset_of(pages.begin), region.offset_of(pages.end()));
     return RangeResult::done;
   });
 }

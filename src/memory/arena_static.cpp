@@ -18,14 +18,6 @@ uint64_t piece_bytes(uint64_t bytes) {
   return std::max<uint64_t>(1, (bytes / kMostPieces + kLeastPieceBytes - 1) / kLeastPieceBytes) * kLeastPieceBytes;
 }
 
-uint64_t bytes_not_absent(uint64_t begin, uint64_t bytes) {
-  uint64_t sum = 0;
-  PageMap pages(begin, bytes);
-  for (PageRun run; pages.next(run);)
-    if (run.state != PageState::absent) sum += run.bytes;
-  return sum;
-}
-
 }  // namespace
 
 bool Arena::is_adopted(uint64_t begin, uint64_t end) const {
@@ -54,6 +46,7 @@ StaticCharge Arena::adopt(const void* address, size_t bytes, Beginning beginning
                     .file_offset = place - begin_ + (begin - whole.begin),
                     .is_static = true,
                     .beginning = beginning};
+    history_.forget(region.file_offset, region.bytes);
     charge.managed_bytes += region.bytes;
     if (holds_something(region))
       charge.resident_bytes += region.bytes;
@@ -112,7 +105,8 @@ uint64_t Arena::resident_static_bytes(uint64_t begin, uint64_t end) {
   for (uint32_t i = 0; i < region_count_; ++i) {
     const Region& region = regions_[i];
     const uint64_t part_begin = std::max(begin, region.begin), part_end = std::min(end, region.end());
-    if (region.is_static && part_begin < part_end) sum += bytes_not_absent(part_begin, part_end - part_begin);
+    if (region.is_static && part_begin < part_end)
+      sum += part_end - part_begin - PageMap::absent_bytes(part_begin, part_end - part_begin);
   }
   return sum;
 }

@@ -53,6 +53,14 @@ void PageMap::fill() {
   if (got != wanted) base::fatal("cannot read /proc/self/pagemap: %s", got < 0 ? strerrordesc_np(errno) : "short read");
 }
 
+uint64_t PageMap::absent_bytes(uint64_t begin, uint64_t bytes) {
+  uint64_t absent = 0;
+  PageMap pages(begin, bytes);
+  for (PageRun run; pages.next(run);)
+    if (run.state == PageState::absent) absent += run.bytes;
+  return absent;
+}
+
 bool PageMap::next(PageRun& run) {
   if (next_ >= end_) return false;
   if (next_ >= window_begin_ + window_pages_ * kPageBytes) fill();

@@ -32,6 +32,9 @@ class PageMap {
   // False where the kernel keeps it from this process: no /proc, or a program that its user may run but not read.
   static bool is_readable();
 
+  // Of the range, what is absent.
+  static uint64_t absent_bytes(uint64_t begin, uint64_t bytes);
+
   // The next run, as long as the window allows (runs may be split at window borders); false at the end.
   bool next(PageRun& run);
 

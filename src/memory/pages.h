@@ -8,6 +8,8 @@
 
 namespace spillway::memory {
 
+inline constexpr uint64_t kHugePageBytes = 2 << 20;
+
 struct Pages {
   uint64_t begin;
   uint64_t bytes;

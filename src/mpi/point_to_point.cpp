@@ -76,7 +76,10 @@ void start(Runtime& runtime, Request& request) {
   request.posted.source = as_engine_source(request.peer);
   request.posted.tag = as_engine_tag(request.tag);
   runtime.matching.post(&request.posted);
-  if (request.posted.matched != nullptr) acknowledge(runtime, *request.posted.matched);
+  if (request.posted.matched != nullptr)
+    acknowledge(runtime, *request.posted.matched);
+  else
+    request.overwrite = overwrite_of(runtime, request.buffer, false);
 }
 
 bool can_complete(const Runtime& runtime, const Request& request) {
@@ -95,6 +98,7 @@ void complete(Runtime& runtime, Request& request) {
   }
   if (request.kind == Request::Kind::send) request.outcome.cancelled = runtime.take_recalled(request.token);
   if (request.kind != Request::Kind::receive) return;
+  request.overwrite = {};
   request.outcome = deliver(runtime, *request.posted.matched, request.buffer);
   request.posted.matched.reset();
 }
@@ -138,6 +142,7 @@ void cancel(Runtime& runtime, Request& request) {
   request.is_complete = true;
   request.outcome = Outcome{};
   request.outcome.cancelled = true;
+  request.overwrite = {};
   // Another thread may sleep for it.
   if (runtime.scheduler.sleeping_threads() != 0) node::LocalRank::ring(runtime.self.record());
 }

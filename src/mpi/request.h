@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "memory/overwrites.h"
 #include "message/matching.h"
 #include "mpi/collective_operation.h"
 #include "mpi/communicator.h"
@@ -46,6 +47,7 @@ struct Request {
   int peer = MPI_PROC_NULL;
   int tag = 0;
   message::PostedReceive posted;
+  memory::Overwrite overwrite;  // of a receive that waits
   // Of a collective operation: begins it, and keeps what it needs of the program's arguments until the request ends.
   std::function<std::unique_ptr<CollectiveOperation>()> begin;
   std::unique_ptr<CollectiveOperation> operation;  // that has begun and not ended

@@ -29,9 +29,13 @@ void note(node::RankStatistics& statistics, const memory::UnloadResult& result) 
   statistics.loaded_bytes.fetch_add(result.loaded_bytes);
 }
 
+// A rank may be unloaded again before it gets the slot that it was charged for.
+uint64_t yields_when_charged = ~uint64_t{0};
+
 node::Unloaded unload_hook(uint64_t wanted_bytes) {
   the_runtime->update_pinned_bytes();
-  const memory::UnloadResult result = the_runtime->arena.unload(wanted_bytes);
+  const bool has_run = the_runtime->self.record().statistics.yields != yields_when_charged;
+  const memory::UnloadResult result = the_runtime->arena.unload(wanted_bytes, has_run);
   note(the_runtime->self.record().statistics, result);
   the_runtime->ledger.give_back(result.released_bytes, result.freed_bytes);
   return {result.released_bytes, result.is_refused ? the_runtime->last_thread_stop() : node::ThreadStop::stopped};
@@ -47,7 +51,25 @@ void let_threads_go_hook() {
   if (the_runtime != nullptr) the_runtime->let_other_threads_go();
 }
 
-void all_charged_hook() { the_runtime->arena.mark_all_charged(); }
+// Somebody needs the room more, or the rank has its slot: what it reads need not be loaded ahead any more.
+bool must_stop_loading() {
+  const node::RankRecord& record = the_runtime->self.record();
+  return record.evict_wanted != 0 || record.granted != 0 || the_runtime->self.header().job_failed != 0;
+}
+
+// Not what the MPI library may be about to write to.
+void load_hook(bool is_ahead) {
+  const node::RankRecord& record = the_runtime->self.record();
+  const node::Strategy strategy = the_runtime->self.header().strategy;
+  if (record.pins != 0 || record.library_calls != 0 || strategy == node::Strategy::lrlw) return;
+  const bool is_all = is_ahead || strategy != node::Strategy::automatic;
+  the_runtime->arena.load_expected(is_all ? memory::Expected::used : memory::Expected::rewritten, must_stop_loading);
+}
+
+void all_charged_hook() {
+  the_runtime->arena.mark_all_charged();
+  yields_when_charged = the_runtime->self.record().statistics.yields;
+}
 
 uint64_t drop_spare_hook() { return the_runtime->arena.drop_spare(); }
 
@@ -312,11 +334,12 @@ void start_runtime(memory::Arena& arena) {
   CallLock::start(thread_level);
   base::set_fatal_sink(fatal_hook);
   library::check_version();
-  the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, drop_spare_hook,
+  the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, load_hook, drop_spare_hook,
                                               trim_store_hook, spill_store_hook, CallLock::before_sleep,
                                               CallLock::after_sleep, progress_library_hook, uncount_untouched_hook});
   arena.control_threads(memory::ThreadControl{stop_threads_hook, let_threads_go_hook});
   arena.respect(is_used_by_others_hook);
+  arena.heed(the_runtime->overwrites);
   const uint64_t already_allocated =
       arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook}, spill_directory);
   the_runtime->ledger.adopt(already_allocated, already_allocated);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "memory/arena.h"
+#include "memory/overwrites.h"
 #include "message/mailbox.h"
 #include "message/matching.h"
 #include "message/message_store.h"
@@ -48,6 +49,7 @@ class Runtime {
   RequestTable requests;
   std::unordered_set<uint64_t> busy_files;  // handles of files that a split operation is open on
   memory::Arena& arena;
+  memory::Overwrites overwrites;
   Windows windows;
   StaticData static_data;
 

@@ -85,12 +85,23 @@ void ArrivedStream::read(void* out, uint64_t bytes) {
   bytes_left_ -= bytes;
 }
 
+memory::Overwrite overwrite_of(Runtime& runtime, const TypedBuffer& buffer, bool is_whole) {
+  const uint64_t bytes = packed_bytes(buffer);
+  if (bytes < memory::Overwrites::kLeastBytes || !is_plain(buffer.type)) return {};
+  return memory::Overwrite(runtime.overwrites, buffer.address, bytes, is_whole);
+}
+
+void renew(Runtime& runtime, const TypedBuffer& buffer, uint64_t bytes) {
+  if (bytes >= memory::Overwrites::kLeastBytes && is_plain(buffer.type)) runtime.arena.renew(buffer.address, bytes);
+}
+
 Outcome deliver(Runtime& runtime, message::Envelope& envelope, const TypedBuffer& buffer) {
   Outcome outcome;
   outcome.source = envelope.source;
   outcome.tag = envelope.tag;
   outcome.bytes = std::min(envelope.bytes, packed_bytes(buffer));
   if (envelope.bytes > outcome.bytes) outcome.error = MPI_ERR_TRUNCATE;
+  renew(runtime, buffer, outcome.bytes);
   ArrivedStream arrived(runtime, envelope);
   unpack(arrived, outcome.bytes, buffer);
   runtime.store.release(envelope.payload);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "memory/overwrites.h"
 #include "message/mailbox.h"
 #include "mpi/request.h"
 
@@ -56,6 +57,12 @@ class ArrivedStream final : public message::ByteStream {
   message::PayloadStream payload_;
   uint64_t bytes_left_;
 };
+
+// What is going to be written to the buffer, if that is worth noting: all of it, or no more than it.
+memory::Overwrite overwrite_of(Runtime& runtime, const TypedBuffer& buffer, bool is_whole);
+
+// The first `bytes` of the buffer are overwritten next.
+void renew(Runtime& runtime, const TypedBuffer& buffer, uint64_t bytes);
 
 // Copies the message into the buffer and ends it. More bytes than the buffer takes give MPI_ERR_TRUNCATE.
 // REQUIRES: the rank holds a slot.

@@ -37,9 +37,12 @@ uint64_t spare_bytes(const RankRecord& rank) {
   return rank.resident_bytes > kept ? rank.resident_bytes - kept : 0;
 }
 
-bool is_blocked(RankState state) {
+bool is_blocked(const RankRecord& rank) {
+  const auto state = static_cast<RankState>(rank.state.load());
   return state == RankState::blocked_receive || state == RankState::blocked_collective;
 }
+
+bool is_any(const RankRecord& /*rank*/) { return true; }
 
 }  // namespace
 
@@ -166,7 +169,7 @@ Ledger::Hope Ledger::look_for_room(uint64_t extra_bytes) {
     return Hope::fulfilled;
   }
   const uint64_t wanted = used_bytes() + missing_charge(extra_bytes);
-  if (wanted > header.budget_bytes) ask_for_room(wanted - header.budget_bytes);
+  if (wanted > header.budget_bytes) ask_for_room(wanted - header.budget_bytes, is_any);
   return who_can_still_make_room();
 }
 
@@ -225,38 +228,57 @@ bool Ledger::may_unload(const RankRecord& rank) const {
   if (&rank == &me || rank.pins != 0 || rank.library_calls != 0 || rest_ns(rank) != 0) return false;
   if (spare_bytes(rank) == 0) return false;
   const auto state = static_cast<RankState>(rank.state.load());
-  return is_blocked(state) || state == RankState::ready ||
+  return is_blocked(rank) || state == RankState::ready ||
          (state == RankState::loading && rank.load_ticket > me.load_ticket);
 }
 
-RankRecord* Ledger::best_victim() {
+RankRecord* Ledger::best_victim(Victims victims) {
   RankRecord* best = nullptr;
   for (uint32_t i = 0; i < self_.rank_count(); ++i) {
     RankRecord& rank = self_.peer(i);
-    if (!may_unload(rank)) continue;
-    if (best == nullptr) {
-      best = &rank;
-      continue;
-    }
-    const bool rank_blocked = is_blocked(static_cast<RankState>(rank.state.load()));
-    const bool best_blocked = is_blocked(static_cast<RankState>(best->state.load()));
-    if (rank_blocked != best_blocked ? rank_blocked : rank.blocked_since_ns > best->blocked_since_ns) best = &rank;
+    if (!may_unload(rank) || !victims(rank)) continue;
+    const bool is_better =
+        best == nullptr ||
+        (is_blocked(rank) != is_blocked(*best) ? is_blocked(rank) : rank.blocked_since_ns > best->blocked_since_ns);
+    if (is_better) best = &rank;
   }
   return best;
 }
 
-void Ledger::ask_for_room(uint64_t missing) {
+uint64_t Ledger::room_asked_for() const {
   uint64_t asked = 0;
   for (uint32_t i = 0; i < self_.rank_count(); ++i)
     if (!is_in_library(self_.peer(i))) asked += self_.peer(i).evict_wanted;
+  return asked;
+}
+
+void Ledger::ask_for_room(uint64_t missing, Victims victims) {
+  uint64_t asked = room_asked_for();
   while (asked < missing) {
-    RankRecord* victim = best_victim();
+    RankRecord* victim = best_victim(victims);
     if (victim == nullptr) return;
     const uint64_t share = std::min(spare_bytes(*victim), missing - asked);
     victim->evict_wanted += share;
     asked += share;
     LocalRank::ring(*victim);
   }
+}
+
+bool Ledger::make_resident_ahead(bool worth_evicting) {
+  SegmentHeader& header = self_.header();
+  const uint64_t wanted = used_bytes() + missing_charge(0);
+  if (missing_charge(0) == 0 || header.loading_ranks != 0) return false;
+  if (wanted <= header.budget_bytes) {
+    self_.record().evict_wanted = 0;  // whoever asked has found room
+    charge_everything(0);
+    return true;
+  }
+  if (!worth_evicting) return false;
+  uint64_t to_be_had = room_asked_for() - self_.record().evict_wanted;
+  for (uint32_t i = 0; i < self_.rank_count(); ++i)
+    if (may_unload(self_.peer(i)) && is_blocked(self_.peer(i))) to_be_had += spare_bytes(self_.peer(i));
+  if (to_be_had >= wanted - header.budget_bytes) ask_for_room(wanted - header.budget_bytes, is_blocked);
+  return false;
 }
 
 Ledger::Hope Ledger::who_can_still_make_room() const {

@@ -36,7 +36,12 @@ class Ledger {
   // message when the rank alone does not fit.
   void make_resident(uint64_t extra_bytes);
 
-  // The same without waiting, for threads that cannot sleep on the rank's behalf: may go beyond the budget.
+  // For the rank that gets a slot next, while others compute: charges it, if there is room beside them. If there is
+  // none, and it is `worth_evicting` for, asks blocked ranks, if they have as much. True when it has been charged.
+  // [lock]
+  bool make_resident_ahead(bool worth_evicting);
+
+  // As make_resident() without waiting, for threads that cannot sleep on the rank's behalf: may go beyond the budget.
   void charge(uint64_t extra_bytes);
 
   // Memory that the rank had before it attached, and what of it is in memory.
@@ -82,10 +87,12 @@ class Ledger {
   uint64_t uncount_untouched(uint64_t wanted_bytes);
   uint64_t trim_store();
   uint64_t spill_store(uint64_t extra_bytes);
-  void ask_for_room(uint64_t missing);            // [lock]
-  RankRecord* best_victim();                      // [lock]
-  bool may_unload(const RankRecord& rank) const;  // [lock]
-  Hope who_can_still_make_room() const;           // [lock]
+  using Victims = bool (*)(const RankRecord&);
+  uint64_t room_asked_for() const;                       // [lock]
+  void ask_for_room(uint64_t missing, Victims victims);  // [lock]
+  RankRecord* best_victim(Victims victims);              // [lock]
+  bool may_unload(const RankRecord& rank) const;         // [lock]
+  Hope who_can_still_make_room() const;                  // [lock]
   uint64_t bytes_beyond_budget(uint64_t extra_bytes) const;
   void fail_if_rank_cannot_fit(uint64_t extra_bytes) const;
 

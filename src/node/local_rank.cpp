@@ -17,15 +17,29 @@ constexpr uint64_t kLongestRestNs = 5000000000;
 
 }  // namespace
 
+void LocalRank::ring_next_rank(Segment& segment) {
+  const SegmentHeader& header = segment.header();
+  if (header.next_rank == kNoIndex) return;
+  RankRecord& next = segment.rank(header.next_rank);
+  uint64_t used = header.resident_bytes + header.store_bytes + next.managed_bytes - next.resident_bytes;
+  for (uint32_t i = 0; next.may_come_ahead == 2 && i < header.rank_count; ++i) {
+    const auto state = static_cast<RankState>(segment.rank(i).state.load());
+    if (state == RankState::blocked_receive || state == RankState::blocked_collective)
+      used -= std::min(used, segment.rank(i).resident_bytes.load());
+  }
+  if (used <= header.budget_bytes) ring(next);
+}
+
 void LocalRank::ring(RankRecord& rank) {
   rank.doorbell.fetch_add(1);
   base::futex_wake(rank.doorbell);
 }
 
-void LocalRank::ring_loading_ranks() const {
-  if (header().loading_ranks == 0) return;
-  for (uint32_t i = 0; i < rank_count(); ++i)
-    if (peer(i).load_ticket != 0) ring(peer(i));
+void LocalRank::ring_loading_ranks(Segment& segment) {
+  const SegmentHeader& header = segment.header();
+  if (header.loading_ranks == 0) return ring_next_rank(segment);
+  for (uint32_t i = 0; i < header.rank_count; ++i)
+    if (segment.rank(i).load_ticket != 0) ring(segment.rank(i));
 }
 
 void LocalRank::attend_and_sleep(uint32_t bell, uint64_t timeout_ns) {
@@ -49,7 +63,7 @@ void LocalRank::make_room_for_others() {
   record().statistics.unload_ns.fetch_add(base::now_ns() - begin);
   NodeLock lock(header());
   record().evict_wanted = 0;
-  if (!is_pinned) rest_from_requests(unloaded.threads);
+  if (!is_pinned && header().loading_ranks != 0) rest_from_requests(unloaded.threads);
   if (unloaded.bytes < wanted && unloaded.threads == ThreadStop::stopped && !is_pinned) {
     // All is unloaded. Whatever is still charged cannot be given up now (another thread is about to allocate or free
     // it): charged, it would be asked for without end. The next make_resident sets it right.

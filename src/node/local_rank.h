@@ -19,12 +19,14 @@ struct Unloaded {
   ThreadStop threads = ThreadStop::stopped;
 };
 
-// What the layers above do for a sleeping rank. Set once, on attach; called in the sleeping thread, without a slot and
-// without locks.
+// What the layers above do for a sleeping rank. Set once, on attach; called in the sleeping thread, without locks, and
+// but for load(false) without a slot.
 struct RankHooks {
   void (*take_news)() = nullptr;  // empty the mailbox
   Unloaded (*unload)(uint64_t wanted_bytes) = nullptr;
-  void (*all_charged)() = nullptr;     // the ledger has charged the rank for all its memory
+  void (*all_charged)() = nullptr;  // the ledger has charged the rank for all its memory
+  // After that: bring in what the rank will need all of. Ahead of its slot, or while it has it.
+  void (*load)(bool is_ahead) = nullptr;
   uint64_t (*drop_spare)() = nullptr;  // give memory up that is only kept for reuse; returns its bytes
   uint64_t (*trim_store)() = nullptr;  // give unused pages of the message store back; returns their bytes
   uint64_t (*spill_store)(uint64_t wanted_bytes) = nullptr;  // the same, and move messages that wait to storage
@@ -57,14 +59,17 @@ class LocalRank {
   // Wakes `rank` if it sleeps, so that it looks at its record and its mailbox.
   static void ring(RankRecord& rank);
 
-  // Rings every rank that waits for room. Holds the node's lock: [lock].
-  void ring_loading_ranks() const;
+  // Rings every rank that waits for room; when none does, the one that is to get room ahead of its slot, if there may
+  // be enough. [lock]
+  static void ring_loading_ranks(Segment& segment);
+  void ring_loading_ranks() { ring_loading_ranks(segment_); }
 
   // One turn of a sleeping loop: attends to what others want, then sleeps unless the doorbell was rung since `bell` was
   // read.
   void attend_and_sleep(uint32_t bell, uint64_t timeout_ns = 0);
 
  private:
+  static void ring_next_rank(Segment& segment);
   void make_room_for_others();
   void rest_from_requests(ThreadStop threads);
 

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -63,15 +64,16 @@ void retire(Segment& segment, uint32_t index) {
   }
   rank.load_ticket = 0;
   rank.evict_wanted = 0;
+  if (header.next_rank == index) header.next_rank = kNoIndex;
   abandon_critical_section(segment, index);
   header.resident_bytes -= rank.resident_bytes;
   header.base_bytes -= rank.base_bytes;
   rank.resident_bytes = rank.managed_bytes = rank.base_bytes = rank.pinned_bytes = rank.busy_until_ns = 0;
+  rank.last_spell_us = rank.may_come_ahead = 0;
   rank.state = static_cast<uint32_t>(RankState::finished);
   ++header.finished_ranks;
   grant_free_slots(segment, nullptr);
-  for (uint32_t i = 0; i < header.rank_count; ++i)
-    if (segment.rank(i).load_ticket != 0) LocalRank::ring(segment.rank(i));
+  LocalRank::ring_loading_ranks(segment);
 }
 
 }  // namespace
@@ -93,8 +95,7 @@ void set_sleeps_outside(Segment& segment, uint32_t index, bool sleeps) {
   const NodeLock lock(segment.header(), std::try_to_lock);
   if (!lock.is_held()) return;
   rank.sleeps_outside = sleeps ? 1 : 0;
-  for (uint32_t i = 0; sleeps && i < segment.header().rank_count; ++i)
-    if (segment.rank(i).load_ticket != 0) LocalRank::ring(segment.rank(i));
+  if (sleeps) LocalRank::ring_loading_ranks(segment);
 }
 
 void Scheduler::start_running() {
@@ -114,6 +115,7 @@ void Scheduler::account_running_time() {
   const uint64_t load = std::min(faults * kLongestFaultNs, elapsed > cpu ? elapsed - cpu : 0);
   add(self_.record().statistics.load_ns, load);
   add(self_.record().statistics.compute_ns, elapsed - load);
+  self_.record().last_spell_us = static_cast<uint32_t>(std::min<uint64_t>((elapsed - load) / 1000, UINT32_MAX));
   start_running();
 }
 
@@ -123,18 +125,53 @@ void Scheduler::take_slot_or_get_in_line() {
   me.granted = 0;
   me.ready_since_ns = base::now_ns();
   me.state = static_cast<uint32_t>(RankState::ready);
+  const bool misses_memory = me.resident_bytes != me.managed_bytes;
+  me.may_come_ahead = misses_memory && self_.header().strategy != Strategy::lrlw ? 1 : 0;
   grant_free_slots(self_.segment(), &me);
   if (me.granted == 0) self_.ring_loading_ranks();  // there is one more rank that can be unloaded
+}
+
+// A rank that comes in ahead takes the place of one that could have stayed. Where all ranks take turns, this costs one
+// transfer more in each round, and hides all others behind computing: it pays if computing takes longer than the one.
+bool Scheduler::is_worth_evicting_for() const {
+  uint64_t computing_ns = 0;
+  for (uint32_t i = 0; i < self_.rank_count(); ++i) computing_ns += uint64_t{1000} * self_.peer(i).last_spell_us;
+  return computing_ns > last_transfer_ns_;
+}
+
+// Once for each slot: who then takes the room away needs it more.
+bool Scheduler::get_ready_ahead() {
+  RankRecord& me = self_.record();
+  if (me.may_come_ahead == 0) return false;
+  NodeLock lock(self_.header());
+  if (me.granted != 0 || best_ready_rank(self_.segment()) != &me) return false;
+  const bool is_worth_evicting = is_worth_evicting_for();
+  const bool is_charged = ledger_.make_resident_ahead(is_worth_evicting);
+  me.may_come_ahead = is_charged ? 0 : is_worth_evicting ? 2 : 1;
+  self_.header().next_rank = is_charged ? kNoIndex : self_.index();
+  return is_charged;
+}
+
+void Scheduler::load(bool is_ahead) {
+  if (self_.hooks().load != nullptr) self_.hooks().load(is_ahead);
 }
 
 void Scheduler::acquire_slot() {
   RankRecord& me = self_.record();
   const WaitingTime time(me.statistics);
   is_acquiring_ = true;
+  const uint64_t transfers_ns = me.statistics.load_ns + me.statistics.unload_ns + loads_ahead_ns_;
+  last_transfer_ns_ = transfers_ns - std::exchange(transfers_before_ns_, transfers_ns);
   take_slot_or_get_in_line();
   while (me.granted == 0) {
     const uint32_t bell = me.doorbell;
     if (me.granted != 0) break;
+    if (get_ready_ahead()) {
+      const uint64_t begin_ns = base::now_ns();
+      load(true);
+      loads_ahead_ns_ += base::now_ns() - begin_ns;
+      continue;
+    }
     self_.attend_and_sleep(bell);
   }
   {
@@ -145,8 +182,14 @@ void Scheduler::acquire_slot() {
       self_.ring_loading_ranks();
     }
   }
+  const bool was_unloaded = me.resident_bytes != me.managed_bytes;
   ledger_.make_resident(0);
   add(me.statistics.ready_ns, time.ns());
+  if (was_unloaded) {
+    const uint64_t begin_ns = base::now_ns();
+    load(false);
+    add(me.statistics.load_ns, base::now_ns() - begin_ns);
+  }
   is_acquiring_ = false;
   has_slot_ = true;
   start_running();
@@ -162,6 +205,7 @@ void Scheduler::release_slot(RankState state) {
   me.state = static_cast<uint32_t>(state);
   me.blocked_since_ns = base::now_ns();
   me.statistics.yields.store(me.statistics.yields + 1);
+  if (self_.header().strategy == Strategy::araw) me.evict_wanted = me.resident_bytes.load();
   put_slot_back(self_.header(), me);
   grant_free_slots(self_.segment(), &me);
   self_.ring_loading_ranks();  // there is one more rank that can be unloaded

@@ -109,6 +109,9 @@ class Scheduler {
   void sleep_until(const Condition& condition);
   void end_of_sleep();
   void take_slot_or_get_in_line();
+  bool get_ready_ahead();
+  bool is_worth_evicting_for() const;
+  void load(bool is_ahead);
   void start_running();
 
   LocalRank& self_;
@@ -121,6 +124,9 @@ class Scheduler {
   uint64_t running_since_ns_ = 0;
   uint64_t running_cpu_ns_ = 0;
   long running_faults_ = 0;
+  uint64_t loads_ahead_ns_ = 0;       // that others did not wait for
+  uint64_t transfers_before_ns_ = 0;  // loading and unloading until the slot before
+  uint64_t last_transfer_ns_ = 0;     // since then
 };
 
 }  // namespace spillway::node

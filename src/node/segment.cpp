@@ -83,6 +83,7 @@ Segment Segment::create(const SegmentConfig& config) {
   header->rank_count = config.rank_count;
   header->slot_count = config.slot_count;
   header->budget_bytes = config.budget_bytes;
+  header->strategy = config.strategy;
   header->minimum_managed_bytes = config.minimum_managed_bytes;
   header->cpu_count = config.cpu_count;
   header->ranks_offset = layout.ranks_offset;
@@ -97,6 +98,7 @@ Segment Segment::create(const SegmentConfig& config) {
   header->free_slots = config.slot_count;
   header->free_cells = kNoIndex;
   header->critical_rank = kNoIndex;
+  header->next_rank = kNoIndex;
   Segment segment(descriptor, static_cast<std::byte*>(base), layout.segment_bytes);
   for (uint32_t i = 0; i < config.rank_count; ++i) {
     auto* record = new (&segment.rank(i)) RankRecord{};

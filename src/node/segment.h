@@ -17,6 +17,7 @@ struct SegmentConfig {
   // Smaller allocations stay with the C library: one mapping each would cost more than their unloading gains.
   uint64_t minimum_managed_bytes = 256 << 10;
   uint32_t cpu_count = 1;
+  Strategy strategy = Strategy::automatic;
   uint64_t spill_capacity_bytes = 1ull << 40;  // most that the message spill file may ever hold
 };
 

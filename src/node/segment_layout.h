@@ -19,7 +19,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
-inline constexpr uint32_t kSegmentVersion = 8;
+inline constexpr uint32_t kSegmentVersion = 9;
 inline constexpr uint32_t kNoIndex = 0xffffffffu;
 
 // A rank holds a slot in `running` and, of those that wait for room, in `loading`. `delegated` is a rank inside a call
@@ -34,6 +34,11 @@ enum class RankState : uint32_t {
   delegated,           // inside a collective call of the MPI library
   finished,            // has called MPI_Finalize
 };
+
+// What moves between memory and storage, and when (SBMA 3). `araw`: a rank is unloaded whenever it blocks, and what it
+// used last is loaded before it goes on. `arlw`: it is unloaded when others need the room. `lrlw`: and loaded when it
+// touches its memory. `automatic`: as arlw what it rewrites, as lrlw what it reads; ahead of its slot, both.
+enum class Strategy : uint32_t { automatic, araw, arlw, lrlw };
 
 // What a rank adds up while it runs. Only the rank itself writes; times in nanoseconds.
 struct RankStatistics {
@@ -87,6 +92,10 @@ struct alignas(128) RankRecord {
   std::atomic<uint32_t> away_threads;    // that wait in MPI, or are in a call of the MPI library that may wait
   std::atomic<uint64_t> pinned_bytes;    // of resident_bytes, those that stay whatever is asked: windows
   std::atomic<uint64_t> busy_until_ns;   // its threads could not be stopped: not to be asked for room until then
+  std::atomic<uint32_t> last_spell_us;   // that it has computed, when it had its slot last
+  // Of a rank that is ready and misses memory, until it has been charged ahead: 1, or 2 if it may unload blocked ones
+  // for that. [lock]
+  std::atomic<uint32_t> may_come_ahead;
 };
 
 struct SegmentHeader {
@@ -100,6 +109,7 @@ struct SegmentHeader {
   uint64_t budget_bytes;           // of the node: storage-backed memory + message store + base memory beyond the slack
   uint64_t minimum_managed_bytes;  // smaller allocations stay with the C library
   uint32_t cpu_count;              // that the job may use
+  Strategy strategy;
   uint64_t ranks_offset;
   uint64_t cells_offset;
   uint64_t cell_count;
@@ -128,7 +138,7 @@ struct SegmentHeader {
 
   std::atomic<uint64_t> next_critical_ticket;  // [lock]
   std::atomic<uint32_t> critical_rank;         // local rank inside the critical section, or kNoIndex [lock]
-  uint32_t reserved1;
+  std::atomic<uint32_t> next_rank;             // that gets room before it gets its slot, or kNoIndex [lock]
 };
 
 // One envelope, with the payload inside when it is small. Cells are passed between ranks through mailboxes.

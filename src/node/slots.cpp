@@ -16,17 +16,7 @@ double priority_of(const RankRecord& rank, uint32_t rank_count) {
   return rank.passed_over > rank_count ? 2.0 + rank.passed_over : resident;
 }
 
-RankRecord* best_ready_rank(Segment& segment, bool must_be_resident = false) {
-  RankRecord* best = nullptr;
-  const uint32_t count = segment.header().rank_count;
-  for (uint32_t i = 0; i < count; ++i) {
-    RankRecord& rank = segment.rank(i);
-    if (state_of(rank) != RankState::ready) continue;
-    if (must_be_resident && rank.resident_bytes < rank.managed_bytes) continue;
-    if (best == nullptr || priority_of(rank, count) > priority_of(*best, count)) best = &rank;
-  }
-  return best;
-}
+uint32_t index_of(Segment& segment, const RankRecord& rank) { return static_cast<uint32_t>(&rank - &segment.rank(0)); }
 
 void grant(Segment& segment, RankRecord& rank, const RankRecord* caller) {
   SegmentHeader& header = segment.header();
@@ -36,6 +26,8 @@ void grant(Segment& segment, RankRecord& rank, const RankRecord* caller) {
   rank.passed_over = 0;
   rank.state = static_cast<uint32_t>(RankState::running);
   rank.granted = 1;
+  rank.may_come_ahead = 0;
+  if (header.next_rank == index_of(segment, rank)) header.next_rank = kNoIndex;
   if (&rank != caller) LocalRank::ring(rank);
 }
 
@@ -47,12 +39,27 @@ void lend(Segment& segment, RankRecord& from, RankRecord& to) {
 
 }  // namespace
 
+RankRecord* best_ready_rank(Segment& segment, bool must_be_resident) {
+  RankRecord* best = nullptr;
+  const uint32_t count = segment.header().rank_count;
+  for (uint32_t i = 0; i < count; ++i) {
+    RankRecord& rank = segment.rank(i);
+    if (state_of(rank) != RankState::ready) continue;
+    if (must_be_resident && rank.resident_bytes < rank.managed_bytes) continue;
+    if (best == nullptr || priority_of(rank, count) > priority_of(*best, count)) best = &rank;
+  }
+  return best;
+}
+
 void grant_free_slots(Segment& segment, const RankRecord* caller) {
-  while (segment.header().free_slots > 0) {
+  const SegmentHeader& header = segment.header();
+  while (header.free_slots > 0) {
     RankRecord* best = best_ready_rank(segment);
     if (best == nullptr) return;
     grant(segment, *best, caller);
   }
+  RankRecord* next = best_ready_rank(segment);
+  if (next != nullptr && next != caller && next->may_come_ahead != 0) LocalRank::ring(*next);
 }
 
 void put_slot_back(SegmentHeader& header, RankRecord& rank) {

@@ -26,7 +26,11 @@
 
 namespace spillway::node {
 
-// Gives the free slots to ready ranks, and rings those that are not the caller.
+// Who gets the next slot. nullptr: nobody is ready.
+RankRecord* best_ready_rank(Segment& segment, bool must_be_resident = false);
+
+// Gives the free slots to ready ranks, and rings those that are not the caller. The one that comes next is rung too, to
+// have its memory brought in before (Scheduler::get_ready_ahead).
 void grant_free_slots(Segment& segment, const RankRecord* caller);
 
 // The slot of a rank that runs or loads, unless it has lent it.

@@ -89,6 +89,20 @@ def test_micro(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothi
             assert_is_spread(row[figure], 2)
 
 
+def test_memory(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
+) -> None:
+    small = ["--ranks", 4, "--mib", 16, "--rounds", 3, "--repeats", 1, "--modes", "read,mixed", "--mpi", flavour]
+    content = measured(run, build_dir, tmp_path, "memory", *small, "--folder", spill_dir)
+    assert list(content["modes"]) == ["read", "mixed"]
+    cores = content["machine"]["cores"]
+    for figures in content["modes"].values():
+        for name in ("spillway-1", f"spillway-{cores}", "plain"):
+            assert_is_spread(figures["contenders"][name]["round_s"], 1)
+        assert all(moved > 0 for moved in figures["contenders"]["spillway-1"]["moved_bytes"])
+        assert ("swap" in figures["contenders"]) != ("swap" in figures["left_out"])
+
+
 def machine_with(root: Path, files: Dict[str, str]) -> Path:
     for name, text in files.items():
         path = root / name

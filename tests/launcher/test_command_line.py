@@ -22,9 +22,9 @@ def test_two_hyphens_end_the_options():
 
 def test_all_options():
     words = "run -n 3 --slots 2 --memory 1G --spill-dir d --ranks-per-node 3 --hosts a,b --mpi mpich --summary json"
-    words += " --summary-file f --detect-deadlock --dry-run app"
+    words += " --summary-file f --strategy lrlw --detect-deadlock --dry-run app"
     assert parse_run_options(words.split()) == RunOptions(
-        ["app"], 3, 2, "1G", "d", 3, "a,b", "mpich", "json", "f", True, True
+        ["app"], 3, 2, "1G", "d", 3, "a,b", "mpich", "json", "f", "lrlw", True, True
     )
 
 
@@ -39,6 +39,7 @@ def test_all_options():
         (["run", "-n", "many", "app"], "^`many` is not a whole number"),
         (["run", "-n"], "^-n/--ranks: expected one argument"),
         (["run", "--mpi", "lam", "app"], "^--mpi: `lam` is not mpich or openmpi"),
+        (["run", "--strategy", "lru", "app"], "^--strategy: invalid choice: 'lru'"),
         (["run", "--summary", "none", "--summary-file", "f", "app"], "--summary none leaves nothing to write"),
         (["run", "--slo", "2", "app"], "unknown option --slo"),
         (["walk"], "invalid choice"),

@@ -16,6 +16,10 @@
 //   them phases compute MIB ROUNDS     a second thread of every rank, which never calls MPI, writes to all its MIB all
 //   the
 //                                 time, and to a file; as `sweep` beside it
+//   phases receive MIB ROUNDS     each round, every rank changes MIB of its own and gets MIB anew: by a broadcast, from
+//                                 the rank before, and as a sum
+//   phases reduce MIB ROUNDS      rank 0 prints how many words of a sum differ that is made in place and not
+//   phases broadcast MIB ROUNDS   in each round, all get MIB from rank 0
 //   phases window MIB ROUNDS      as `sweep`, and in each round a part of it goes to the next rank's window
 //   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
 //
@@ -300,6 +304,54 @@ void sweep_beside_a_thread_that_writes(size_t words, int rounds) {
   report(rounds + 1, lost);
 }
 
+// What was in the second array before is of no use to anybody.
+void receive_anew(size_t words, int rounds) {
+  std::vector<uint64_t> own(words), anew(words);
+  const int count = static_cast<int>(words);
+  for (size_t i = 0; i < words; ++i) own[i] = mixed(i + static_cast<uint64_t>(rank) * words);
+  for (int round = 0; round < rounds; ++round) {
+    if (rank == 0) anew = own;
+    MPI_Bcast(anew.data(), count, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    for (size_t i = 0; i < words; ++i) own[i] = mixed(own[i] + anew[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Sendrecv(own.data(), count, MPI_UINT64_T, (rank + 1) % size, 0, anew.data(), count, MPI_UINT64_T,
+                 (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (size_t i = 0; i < words; ++i) own[i] = mixed(own[i] + anew[i]);
+    MPI_Allreduce(own.data(), anew.data(), count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    for (size_t i = 0; i < words; ++i) own[i] = mixed(own[i] + anew[i]);
+    report(round, digest(own));
+  }
+}
+
+// Plain MPICH 4.0 refuses this: what the last rank gets lies beside what it contributes and in it, too.
+void reduce_scatter_in_place(size_t words, int rounds) {
+  std::vector<uint64_t> own(words), sum(words), in_place(words);
+  const int count = static_cast<int>(words);
+  std::vector<int> counts(static_cast<size_t>(size), 16);
+  counts.back() = count - 16 * (size - 1);
+  const auto part = static_cast<size_t>(counts[static_cast<size_t>(rank)]);
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < words; ++i) in_place[i] = own[i] = mixed(own[i] + i + static_cast<size_t>(rank) * words);
+    MPI_Reduce_scatter(own.data(), sum.data(), counts.data(), MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce_scatter(MPI_IN_PLACE, in_place.data(), counts.data(), MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    uint64_t differences = 0;
+    for (size_t i = 0; i < part; ++i) differences += sum[i] != in_place[i] ? 1 : 0;
+    report(round, differences);
+  }
+}
+
+// All but rank 0 are done with a vector when they wait for the next one.
+void broadcast_anew(size_t words, int rounds) {
+  std::vector<uint64_t> vector(words), digests(static_cast<size_t>(size));
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; rank == 0 && i < words; ++i) vector[i] = mixed(vector[i] + i);
+    MPI_Bcast(vector.data(), static_cast<int>(words), MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    const uint64_t own = digest(vector);
+    MPI_Gather(&own, 1, MPI_UINT64_T, digests.data(), 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    if (rank == 0) printf("round %d: %016llx\n", round, static_cast<unsigned long long>(digest(digests)));
+  }
+}
+
 // The next rank is mostly unloaded when it is written to.
 void sweep_with_windows(size_t words, int rounds) {
   constexpr size_t kPart = 1 << 17;
@@ -372,6 +424,12 @@ int main(int argc, char** argv) {
     fill_while_all_threads_wait(words);
   } else if (argc > 2 && is_asked_for("compute")) {
     sweep_beside_a_thread_that_writes(words, rounds);
+  } else if (argc > 2 && is_asked_for("receive")) {
+    receive_anew(words, rounds);
+  } else if (argc > 2 && is_asked_for("reduce")) {
+    reduce_scatter_in_place(words, rounds);
+  } else if (argc > 2 && is_asked_for("broadcast")) {
+    broadcast_anew(words, rounds);
   } else if (argc > 2 && is_asked_for("window")) {
     sweep_with_windows(words, rounds);
   } else if (argc > 2 && is_asked_for("fork")) {

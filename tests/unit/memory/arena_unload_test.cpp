@@ -151,6 +151,11 @@ class RandomUnloadTest : public ArenaTest {
  protected:
   using Shadow = std::vector<unsigned char>;
 
+  void SetUp() override {
+    arena_.heed(overwrites_);
+    ArenaTest::SetUp();
+  }
+
   void play(uint64_t seed, int steps) {
     Random random(seed);
     for (int step = 0; step < steps && !HasFailure(); ++step) {
@@ -159,10 +164,14 @@ class RandomUnloadTest : public ArenaTest {
         add(random);
       else if (dice < 28)
         remove(any(random));
+      else if (dice < 38)
+        overwrite(*any(random), random);
       else if (dice < 70)
         change(*any(random), random);
       else if (dice < 80)
         compare(*any(random));
+      else if (dice < 85)
+        arena_.load_expected(random.one_in(2) ? Expected::used : Expected::rewritten);
       else
         unload_some(random);
     }
@@ -206,6 +215,23 @@ class RandomUnloadTest : public ArenaTest {
     for (uint64_t at = begin; at < end; at += stride) memory[at] = shadow[at] = static_cast<unsigned char>(value + at);
   }
 
+  // As a receive does that the rank waits for.
+  void overwrite(Entries::value_type& entry, Random& random) {
+    auto& [memory, shadow] = entry;
+    const uint64_t begin = random.below(shadow.size());
+    const uint64_t bytes = 1 + random.below(shadow.size() - begin);
+    const bool is_whole = random.one_in(2);
+    {
+      const Overwrite expected(overwrites_, memory + begin, bytes, is_whole);
+      if (!random.one_in(3)) unload_some(random);
+      if (random.one_in(2)) arena_.load_expected(random.one_in(2) ? Expected::used : Expected::rewritten);
+    }
+    const uint64_t come = is_whole ? bytes : 1 + random.below(bytes);
+    arena_.renew(memory + begin, come);
+    const auto value = static_cast<unsigned char>(random.below(256));
+    for (uint64_t at = begin; at < begin + come; ++at) memory[at] = shadow[at] = static_cast<unsigned char>(value + at);
+  }
+
   void compare(Entries::value_type& entry) {
     EXPECT_EQ(memcmp(entry.first, entry.second.data(), entry.second.size()), 0);
   }
@@ -220,6 +246,7 @@ class RandomUnloadTest : public ArenaTest {
   }
 
   Entries shadows_;
+  Overwrites overwrites_;
 };
 
 TEST_F(RandomUnloadTest, reads_back_bit_for_bit) { play(test_seed(), 600); }
@@ -307,6 +334,7 @@ TEST_F(ThreadControlTest, loses_no_store_of_a_thread_that_is_stopped_meanwhile) 
   for (int round = 0; round < 100; ++round) {
     unload_and_charge_again();
     arena_.unload_again();
+    arena_.load_expected(Expected::rewritten);
   }
   is_over = true;
   other.join();

@@ -36,11 +36,14 @@ class WholeRank {
             std::atomic<uint64_t>& unloaded)
       : rank_(segment, index, message_spill), plan_(plan), random_(plan.seed * 100 + index), unloaded_(unloaded) {
     current = this;
-    rank_.self.set_hooks(
-        node::RankHooks{[] { current->take_news(); }, [](uint64_t wanted) { return current->unload(wanted); },
-                        [] { current->arena_.mark_all_charged(); }, [] { return current->arena_.drop_spare(); },
-                        [] { return current->rank_.store.trim(); },
-                        [](uint64_t wanted) { return current->rank_.store.spill(wanted); }});
+    rank_.self.set_hooks(node::RankHooks{
+        [] { current->take_news(); }, [](uint64_t wanted) { return current->unload(wanted); },
+        [] { current->arena_.mark_all_charged(); },
+        [](bool is_ahead) {
+          current->arena_.load_expected(is_ahead ? memory::Expected::used : memory::Expected::rewritten);
+        },
+        [] { return current->arena_.drop_spare(); }, [] { return current->rank_.store.trim(); },
+        [](uint64_t wanted) { return current->rank_.store.spill(wanted); }});
     arena_.attach(memory::MemoryAccount{
                       [](uint64_t bytes) { current->rank_.ledger.make_resident(bytes); },
                       [](uint64_t resident, uint64_t managed) { current->rank_.ledger.give_back(resident, managed); },

@@ -11,9 +11,9 @@
 namespace spillway::node {
 namespace {
 
-TEST(SegmentLayoutTest, version_8_has_these_sizes) {
+TEST(SegmentLayoutTest, version_9_has_these_sizes) {
   EXPECT_EQ(kSegmentMagic, 0x53504c57u);
-  EXPECT_EQ(kSegmentVersion, 8u);
+  EXPECT_EQ(kSegmentVersion, 9u);
   EXPECT_EQ(sizeof(SegmentHeader), 248u);
   EXPECT_EQ(sizeof(RankRecord), 384u);
   EXPECT_EQ(alignof(RankRecord), 128u);
@@ -24,7 +24,7 @@ TEST(SegmentLayoutTest, version_8_has_these_sizes) {
   EXPECT_EQ(kSpillChunkBytes, 262144u);
 }
 
-TEST(SegmentLayoutTest, version_8_has_the_header_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_9_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, magic), 0u);
   EXPECT_EQ(offsetof(SegmentHeader, version), 4u);
   EXPECT_EQ(offsetof(SegmentHeader, segment_bytes), 8u);
@@ -33,6 +33,7 @@ TEST(SegmentLayoutTest, version_8_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, budget_bytes), 24u);
   EXPECT_EQ(offsetof(SegmentHeader, minimum_managed_bytes), 32u);
   EXPECT_EQ(offsetof(SegmentHeader, cpu_count), 40u);
+  EXPECT_EQ(offsetof(SegmentHeader, strategy), 44u);
   EXPECT_EQ(offsetof(SegmentHeader, ranks_offset), 48u);
   EXPECT_EQ(offsetof(SegmentHeader, cells_offset), 56u);
   EXPECT_EQ(offsetof(SegmentHeader, cell_count), 64u);
@@ -57,9 +58,10 @@ TEST(SegmentLayoutTest, version_8_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, overtakings), 228u);
   EXPECT_EQ(offsetof(SegmentHeader, next_critical_ticket), 232u);
   EXPECT_EQ(offsetof(SegmentHeader, critical_rank), 240u);
+  EXPECT_EQ(offsetof(SegmentHeader, next_rank), 244u);
 }
 
-TEST(SegmentLayoutTest, version_8_has_the_rank_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_9_has_the_rank_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(RankRecord, state), 0u);
   EXPECT_EQ(offsetof(RankRecord, pid), 4u);
   EXPECT_EQ(offsetof(RankRecord, doorbell), 8u);
@@ -88,6 +90,8 @@ TEST(SegmentLayoutTest, version_8_has_the_rank_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(RankRecord, away_threads), 356u);
   EXPECT_EQ(offsetof(RankRecord, pinned_bytes), 360u);
   EXPECT_EQ(offsetof(RankRecord, busy_until_ns), 368u);
+  EXPECT_EQ(offsetof(RankRecord, last_spell_us), 376u);
+  EXPECT_EQ(offsetof(RankRecord, may_come_ahead), 380u);
 }
 
 TEST(SegmentLayoutTest, states_have_these_numbers) {

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <vector>
 
 #include "base/error.h"
@@ -23,6 +24,7 @@ class SimulatedRank {
     self.set_hooks(RankHooks{[] { current->take_news(); }, [](uint64_t wanted) { return current->unload(wanted); },
                              [] { current->set_all_resident(); }});
     RankHooks hooks = self.hooks();
+    hooks.load = [](bool is_ahead) { ++(is_ahead ? current->loads_ahead : current->loads); };
     hooks.uncount_untouched = [](uint64_t wanted) { return current->uncount_untouched(wanted); };
     self.set_hooks(hooks);
     current = this;
@@ -81,6 +83,7 @@ class SimulatedRank {
   LocalRank self;
   Ledger ledger;
   Scheduler scheduler;
+  std::atomic<uint32_t> loads_ahead = 0, loads = 0;
   bool may_unload = true;         // false: a rank that never gives anything up when asked
   useconds_t unload_time_us = 0;  // what giving up costs
   uint32_t refusals = 0;          // times that its threads cannot be stopped, from now on

@@ -1,0 +1,70 @@
+// What the synthetic benchmark of SBMA does (sbma.txt, 6.1), as an MPI program: each rank goes through an array of its
+// own, round after round, and all ranks meet after each.
+//
+//   sweeps read|write|update|mixed MIB ROUNDS
+//
+// `read` adds the array up, `write` overwrites it, `update` changes each word of it, and `mixed` changes its first half
+// and reads its second one. Rank 0 prints the seconds of each round; in the end, a sum over all arrays, so that whoever
+// runs it can tell that nothing was lost.
+#include <mpi.h>
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+uint64_t sum_of(const uint64_t* data, size_t words) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < words; ++i) sum += data[i];
+  return sum;
+}
+
+void update(uint64_t* data, size_t words, uint64_t round) {
+  for (size_t i = 0; i < words; ++i) data[i] = data[i] * 3 + round;
+}
+
+void write(uint64_t* data, size_t words, uint64_t round) {
+  for (size_t i = 0; i < words; ++i) data[i] = i ^ round;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const std::string mode = argc == 4 ? argv[1] : "";
+  if (mode != "read" && mode != "write" && mode != "update" && mode != "mixed") {
+    if (rank == 0) std::fprintf(stderr, "usage: sweeps read|write|update|mixed MIB ROUNDS\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  const size_t words = std::strtoull(argv[2], nullptr, 10) << 17;
+  const auto rounds = static_cast<uint64_t>(std::strtoull(argv[3], nullptr, 10));
+  std::vector<uint64_t> data(words);
+  for (size_t i = 0; i < words; ++i) data[i] = i * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(rank);
+  uint64_t sum = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (uint64_t round = 0; round < rounds; ++round) {
+    const double begin = MPI_Wtime();
+    if (mode == "read") sum += sum_of(data.data(), words);
+    if (mode == "write") write(data.data(), words, round);
+    if (mode == "update") update(data.data(), words, round);
+    if (mode == "mixed") {
+      update(data.data(), words / 2, round);
+      sum += sum_of(data.data() + words / 2, words - words / 2);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) std::printf("round %" PRIu64 ": %.6f s\n", round, MPI_Wtime() - begin);
+    std::fflush(stdout);
+  }
+  sum += sum_of(data.data(), words);
+  uint64_t sum_of_all = 0;
+  MPI_Reduce(&sum, &sum_of_all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (rank == 0) std::printf("sum %016" PRIx64 "\n", sum_of_all);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,150 @@
+// What is loaded at once, and that nobody loses anything by it.
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
+
+#include "arena_fixture.h"
+
+namespace spillway::memory {
+namespace {
+
+constexpr uint64_t kBytes = 8 * kMiB;
+
+class ArenaLoadTest : public ArenaTest {
+ protected:
+  void SetUp() override {
+    ArenaTest::SetUp();
+    memory_ = allocate(kBytes);
+    fill(memory_, kBytes, 0);
+    unload_and_charge_again();
+  }
+
+  // A phase that changes all, and its end.
+  void rewrite(uint64_t seed) {
+    fill(memory_, kBytes, seed);
+    unload_and_charge_again();
+  }
+
+  uint64_t loaded_bytes(Expected expected = Expected::rewritten) {
+    arena_.load_expected(expected);
+    return bytes_in_state(memory_, kBytes, PageState::dirty);
+  }
+
+  uint64_t read_bytes() const { return bytes_in_state(memory_, kBytes, PageState::clean); }
+
+  unsigned char* memory_ = nullptr;
+};
+
+TEST_F(ArenaLoadTest, loads_what_was_rewritten_when_it_was_in_memory_last) {
+  EXPECT_EQ(loaded_bytes(), 0u) << "how it is used is not known yet";
+  for (uint64_t seed = 1; seed < 4; ++seed) {
+    rewrite(seed);
+    EXPECT_EQ(loaded_bytes(), kBytes);
+    EXPECT_TRUE(is_filled(memory_, kBytes, seed));
+  }
+}
+
+TEST_F(ArenaLoadTest, leaves_what_was_only_read_to_the_kernel_but_ahead_of_the_turn) {
+  EXPECT_TRUE(is_filled(memory_, kBytes, 0));
+  unload_and_charge_again();
+  EXPECT_EQ(loaded_bytes(), 0u);
+  EXPECT_EQ(read_bytes(), 0u);
+  EXPECT_EQ(loaded_bytes(Expected::used), 0u);
+  EXPECT_EQ(read_bytes(), kBytes);
+  EXPECT_TRUE(is_filled(memory_, kBytes, 0));
+  EXPECT_EQ(unload_and_charge_again().written_bytes, 0u);
+}
+
+TEST_F(ArenaLoadTest, loads_nothing_that_was_not_used) {
+  unload_and_charge_again();
+  EXPECT_EQ(loaded_bytes(Expected::used), 0u);
+  EXPECT_EQ(read_bytes(), 0u);
+}
+
+TEST_F(ArenaLoadTest, looks_at_each_part_of_an_allocation) {
+  fill(memory_ + 2 * kMiB, 2 * kMiB, 5);
+  fill(memory_ + 6 * kMiB, kMiB / 2, 6);  // a quarter of its part
+  unload_and_charge_again();
+  EXPECT_EQ(loaded_bytes(), 2 * kMiB);
+  EXPECT_EQ(bytes_in_state(memory_ + 2 * kMiB, 2 * kMiB, PageState::dirty), 2 * kMiB);
+  EXPECT_TRUE(is_filled(memory_ + 2 * kMiB, 2 * kMiB, 5));
+  unload_and_charge_again();
+  EXPECT_TRUE(is_filled(memory_ + 2 * kMiB, 2 * kMiB, 5));
+}
+
+TEST_F(ArenaLoadTest, looks_again_after_some_times_whether_it_still_pays) {
+  rewrite(1);
+  for (uint8_t times = 0; times < UseHistory::kLoadsUntilProbe; ++times) {
+    EXPECT_EQ(loaded_bytes(), kBytes);
+    unload_and_charge_again();
+  }
+  EXPECT_EQ(loaded_bytes(), 0u);
+  EXPECT_TRUE(is_filled(memory_, kBytes, 1));
+  unload_and_charge_again();
+  EXPECT_EQ(loaded_bytes(), 0u) << "it has only been read";
+}
+
+TEST_F(ArenaLoadTest, leaves_what_somebody_has_touched_since) {
+  rewrite(1);
+  memory_[3 * kMiB] ^= 0xff;
+  const unsigned char changed = memory_[3 * kMiB];
+  arena_.load_expected(Expected::rewritten);
+  EXPECT_EQ(memory_[3 * kMiB], changed);
+  EXPECT_EQ(bytes_in_state(memory_, 2 * kMiB, PageState::dirty), 2 * kMiB);
+  EXPECT_LT(bytes_in_state(memory_ + 2 * kMiB, 2 * kMiB, PageState::dirty), 2 * kMiB);
+}
+
+TEST_F(ArenaLoadTest, knows_nothing_of_an_allocation_that_takes_the_place_of_another) {
+  rewrite(1);
+  arena_.free(memory_);
+  ASSERT_EQ(allocate(kBytes), memory_);
+  fill(memory_, kBytes, 2);
+  unload_and_charge_again();
+  EXPECT_EQ(loaded_bytes(), 0u);
+  EXPECT_TRUE(is_filled(memory_, kBytes, 2));
+}
+
+TEST_F(ArenaLoadTest, leaves_memory_in_place_that_others_use) {
+  rewrite(1);
+  static uint64_t used;
+  used = reinterpret_cast<uint64_t>(memory_) + kMiB;
+  arena_.respect([](uint64_t begin, uint64_t end) { return begin <= used && used < end; });
+  EXPECT_EQ(loaded_bytes(), 0u);
+  arena_.respect(nullptr);
+  EXPECT_EQ(loaded_bytes(), kBytes);
+}
+
+TEST_F(ArenaLoadTest, discards_and_unloads_ranges_of_what_was_loaded) {
+  rewrite(1);
+  ASSERT_EQ(loaded_bytes(), kBytes);
+  UnloadResult result;
+  EXPECT_EQ(arena_.unload_range(memory_, 4 * kMiB, result), RangeResult::done);
+  EXPECT_EQ(result.written_bytes, kBytes) << "pieces in the middle of pieces would take mappings without end";
+  EXPECT_EQ(bytes_in_state(memory_, kBytes, PageState::absent), kBytes);
+  EXPECT_EQ(arena_.discard_range(memory_ + 4 * kMiB, 2 * kMiB), RangeResult::done);
+  EXPECT_TRUE(is_zero(memory_ + 4 * kMiB, 2 * kMiB));
+  EXPECT_TRUE(is_filled(memory_, 4 * kMiB, 1));
+  unload_and_charge_again();
+  EXPECT_TRUE(is_filled(memory_, 4 * kMiB, 1));
+  EXPECT_TRUE(is_zero(memory_ + 4 * kMiB, 2 * kMiB));
+}
+
+TEST_F(ArenaLoadTest, loads_static_data) {
+  alignas(4096) static unsigned char data[6 * kMiB];
+  arena_.adopt(data, sizeof data, Beginning::zeros);
+  charge_all();
+  fill(data, sizeof data, 1);
+  unload_and_charge_again();
+  fill(data, sizeof data, 2);
+  unload_and_charge_again();
+  arena_.load_expected(Expected::rewritten);
+  EXPECT_EQ(bytes_in_state(data, sizeof data, PageState::dirty), sizeof data);
+  EXPECT_TRUE(is_filled(data, sizeof data, 2));
+  unload_and_charge_again();
+  EXPECT_TRUE(is_filled(data, sizeof data, 2));
+}
+
+}  // namespace
+}  // namespace spillway::memory
