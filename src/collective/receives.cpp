@@ -39,7 +39,7 @@ void Receives::describe(char* text, size_t size) const {
 }
 
 void Receives::will_fill(const TypedBuffer& buffer) {
-  memory::Overwrite overwrite = mpi::overwrite_of(runtime_, buffer, true);
+  mpi::Overwrite overwrite = mpi::overwrite_of(runtime_, buffer, true);
   if (overwrite) overwrites_.push_back(std::move(overwrite));
 }
 

@@ -6,9 +6,9 @@
 #include <functional>
 #include <vector>
 
-#include "memory/overwrites.h"
 #include "message/matching.h"
 #include "mpi/communicator.h"
+#include "mpi/transfer.h"
 #include "mpi/typed_buffer.h"
 
 namespace spillway::mpi {
@@ -62,7 +62,7 @@ class Receives {
   Runtime& runtime_;
   const Communicator& comm_;
   const char* operation_;
-  std::vector<memory::Overwrite> overwrites_;
+  std::vector<mpi::Overwrite> overwrites_;
   std::deque<message::PostedReceive> receives_;  // addresses stay, also when the deque is moved
 };
 

@@ -153,6 +153,9 @@ class Arena {
   void load_expected(
       Expected expected, bool (*must_stop)() = [] { return false; });
 
+  // Of what is unloaded, as much as load_expected(Expected::rewritten) would bring in, about.
+  uint64_t expected_bytes();
+
   // All of the range is overwritten next: what is not in memory of it becomes fresh memory, instead of being brought
   // in.
   void renew(void* address, uint64_t bytes);

@@ -114,6 +114,17 @@ bool Arena::load_next_piece(uint32_t entry, uint64_t& done, Expected expected) {
   return true;
 }
 
+uint64_t Arena::expected_bytes() {
+  MutexHolder hold(mutex_);
+  uint64_t sum = 0;
+  for (uint32_t entry = 0; entry < region_count_; ++entry) {
+    const Region& region = regions_[entry];
+    if (region.begin != 0 && region.is_file_backed && !is_charged(region))
+      sum += history_.rewritten_bytes(region.file_offset, region.bytes);
+  }
+  return sum;
+}
+
 void Arena::load_expected(Expected expected, bool (*must_stop)()) {
   if (!file_.is_open()) return;
   uint32_t count = 0;

@@ -36,6 +36,13 @@ class UseHistory {
   Use use_of(uint64_t place) const { return static_cast<Use>(table_[place / kUnitBytes] & kUse); }
   bool is_loaded(uint64_t place) const { return (table_[place / kUnitBytes] & kLoaded) != 0; }
 
+  uint64_t rewritten_bytes(uint64_t place, uint64_t bytes) const {
+    uint64_t sum = 0;
+    for (uint64_t at = 0; at < bytes; at += kBlockBytes)
+      if (use_of(place + at) == Use::rewritten) sum += std::min(kBlockBytes, bytes - at);
+    return sum;
+  }
+
   void note_loaded(uint64_t place, uint64_t bytes) {
     for (uint64_t at = 0; at < bytes; at += kBlockBytes) entry(place + at) |= kLoaded;
   }

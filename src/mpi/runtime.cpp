@@ -66,6 +66,8 @@ void load_hook(bool is_ahead) {
   the_runtime->arena.load_expected(is_all ? memory::Expected::used : memory::Expected::rewritten, must_stop_loading);
 }
 
+uint64_t rewritten_bytes_hook() { return the_runtime->arena.expected_bytes(); }
+
 void all_charged_hook() {
   the_runtime->arena.mark_all_charged();
   yields_when_charged = the_runtime->self.record().statistics.yields;
@@ -334,9 +336,9 @@ void start_runtime(memory::Arena& arena) {
   CallLock::start(thread_level);
   base::set_fatal_sink(fatal_hook);
   library::check_version();
-  the_runtime->self.set_hooks(node::RankHooks{take_news_hook, unload_hook, all_charged_hook, load_hook, drop_spare_hook,
-                                              trim_store_hook, spill_store_hook, CallLock::before_sleep,
-                                              CallLock::after_sleep, progress_library_hook, uncount_untouched_hook});
+  the_runtime->self.set_hooks(node::RankHooks{
+      take_news_hook, unload_hook, all_charged_hook, load_hook, rewritten_bytes_hook, drop_spare_hook, trim_store_hook,
+      spill_store_hook, CallLock::before_sleep, CallLock::after_sleep, progress_library_hook, uncount_untouched_hook});
   arena.control_threads(memory::ThreadControl{stop_threads_hook, let_threads_go_hook});
   arena.respect(is_used_by_others_hook);
   arena.heed(the_runtime->overwrites);

@@ -59,7 +59,8 @@ class ArrivedStream final : public message::ByteStream {
 };
 
 // What is going to be written to the buffer, if that is worth noting: all of it, or no more than it.
-memory::Overwrite overwrite_of(Runtime& runtime, const TypedBuffer& buffer, bool is_whole);
+using memory::Overwrite;
+Overwrite overwrite_of(Runtime& runtime, const TypedBuffer& buffer, bool is_whole);
 
 // The first `bytes` of the buffer are overwritten next.
 void renew(Runtime& runtime, const TypedBuffer& buffer, uint64_t bytes);

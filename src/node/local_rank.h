@@ -27,8 +27,9 @@ struct RankHooks {
   void (*all_charged)() = nullptr;  // the ledger has charged the rank for all its memory
   // After that: bring in what the rank will need all of. Ahead of its slot, or while it has it.
   void (*load)(bool is_ahead) = nullptr;
-  uint64_t (*drop_spare)() = nullptr;  // give memory up that is only kept for reuse; returns its bytes
-  uint64_t (*trim_store)() = nullptr;  // give unused pages of the message store back; returns their bytes
+  uint64_t (*rewritten_bytes)() = nullptr;  // of what it misses, those that it rewrote when it last ran
+  uint64_t (*drop_spare)() = nullptr;       // give memory up that is only kept for reuse; returns its bytes
+  uint64_t (*trim_store)() = nullptr;       // give unused pages of the message store back; returns their bytes
   uint64_t (*spill_store)(uint64_t wanted_bytes) = nullptr;  // the same, and move messages that wait to storage
   // Around each sleep: other threads of the rank may be in its MPI layer meanwhile.
   void (*before_sleep)() = nullptr;

@@ -136,7 +136,14 @@ void Scheduler::take_slot_or_get_in_line() {
 bool Scheduler::is_worth_evicting_for() const {
   uint64_t computing_ns = 0;
   for (uint32_t i = 0; i < self_.rank_count(); ++i) computing_ns += uint64_t{1000} * self_.peer(i).last_spell_us;
-  return computing_ns > last_transfer_ns_;
+  return gains_from_coming_ahead_ && computing_ns > last_transfer_ns_;
+}
+
+// What is only read is read while it is used, by the kernel, and gains little from being there before.
+bool Scheduler::rewrites_much_of_what_it_misses() const {
+  const RankRecord& me = self_.record();
+  const uint64_t missing = me.managed_bytes - std::min(me.managed_bytes.load(), me.resident_bytes.load());
+  return missing != 0 && self_.hooks().rewritten_bytes != nullptr && self_.hooks().rewritten_bytes() >= missing / 4;
 }
 
 // Once for each slot: who then takes the room away needs it more.
@@ -162,6 +169,7 @@ void Scheduler::acquire_slot() {
   is_acquiring_ = true;
   const uint64_t transfers_ns = me.statistics.load_ns + me.statistics.unload_ns + loads_ahead_ns_;
   last_transfer_ns_ = transfers_ns - std::exchange(transfers_before_ns_, transfers_ns);
+  gains_from_coming_ahead_ = rewrites_much_of_what_it_misses();
   take_slot_or_get_in_line();
   while (me.granted == 0) {
     const uint32_t bell = me.doorbell;

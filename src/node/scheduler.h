@@ -111,6 +111,7 @@ class Scheduler {
   void take_slot_or_get_in_line();
   bool get_ready_ahead();
   bool is_worth_evicting_for() const;
+  bool rewrites_much_of_what_it_misses() const;
   void load(bool is_ahead);
   void start_running();
 
@@ -127,6 +128,7 @@ class Scheduler {
   uint64_t loads_ahead_ns_ = 0;       // that others did not wait for
   uint64_t transfers_before_ns_ = 0;  // loading and unloading until the slot before
   uint64_t last_transfer_ns_ = 0;     // since then
+  bool gains_from_coming_ahead_ = false;
 };
 
 }  // namespace spillway::node

@@ -74,6 +74,14 @@ TEST_F(ArenaLoadTest, looks_at_each_part_of_an_allocation) {
   EXPECT_TRUE(is_filled(memory_ + 2 * kMiB, 2 * kMiB, 5));
 }
 
+TEST_F(ArenaLoadTest, says_how_much_of_what_is_unloaded_it_would_load) {
+  fill(memory_ + 2 * kMiB, 2 * kMiB, 5);
+  arena_.unload(~uint64_t{0});
+  EXPECT_EQ(arena_.expected_bytes(), 2 * kMiB);
+  arena_.mark_all_charged();
+  EXPECT_EQ(arena_.expected_bytes(), 0u) << "nothing is unloaded";
+}
+
 TEST_F(ArenaLoadTest, looks_again_after_some_times_whether_it_still_pays) {
   rewrite(1);
   for (uint8_t times = 0; times < UseHistory::kLoadsUntilProbe; ++times) {

@@ -42,7 +42,8 @@ class WholeRank {
         [](bool is_ahead) {
           current->arena_.load_expected(is_ahead ? memory::Expected::used : memory::Expected::rewritten);
         },
-        [] { return current->arena_.drop_spare(); }, [] { return current->rank_.store.trim(); },
+        [] { return current->arena_.expected_bytes(); }, [] { return current->arena_.drop_spare(); },
+        [] { return current->rank_.store.trim(); },
         [](uint64_t wanted) { return current->rank_.store.spill(wanted); }});
     arena_.attach(memory::MemoryAccount{
                       [](uint64_t bytes) { current->rank_.ledger.make_resident(bytes); },

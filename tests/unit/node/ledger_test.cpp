@@ -7,71 +7,10 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "forked_ranks.h"
-#include "node/scheduler.h"
-#include "simulated_rank.h"
+#include "ledger_fixture.h"
 
 namespace spillway::node {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kBudget = 32 * kMiB;
-constexpr uint64_t kStoreFloor = 2 * kMiB;         // a sixteenth of the budget
-constexpr uint64_t kAllowance = (20 + 14) * kMiB;  // of four ranks, for what is not the program's data
-constexpr uint64_t kGrowth = 4 * kMiB;             // of four ranks, kept in reserve
-
-// Rank 0 is the test's own thread; the others are threads that do what a sleeping rank does.
-class LedgerTest : public testing::Test {
- protected:
-  explicit LedgerTest(uint32_t slots = 1) : segment_(Segment::create(config_of(slots))) {}
-
-  static SegmentConfig config_of(uint32_t slots) {
-    SegmentConfig config;
-    config.rank_count = 4;
-    config.slot_count = slots;
-    config.budget_bytes = kBudget;
-    return config;
-  }
-
-  // A rank that allocates, is prepared, blocks, and is ended by a news.
-  template <typename Prepare>
-  std::thread prepared_sleeper(uint32_t index, uint64_t bytes, Prepare prepare) {
-    std::thread thread([this, index, bytes, prepare] {
-      SimulatedRank rank(mapped_again(segment_), index);
-      rank.scheduler.acquire_slot();
-      for (uint64_t part = 0; part < bytes; part += kMiB) rank.allocate(kMiB);
-      prepare(rank);
-      rank.wait_for_news(1);
-      retire_rank(rank.self.segment(), index);
-    });
-    while (segment_.rank(index).wake_at == 0) usleep(100);
-    return thread;
-  }
-
-  std::thread sleeper(uint32_t index, uint64_t bytes, uint32_t pins = 0) {
-    return prepared_sleeper(index, bytes, [pins](SimulatedRank& rank) { rank.self.record().pins = pins; });
-  }
-
-  // A rank whose threads cannot be stopped for some times.
-  std::thread busy_sleeper(uint32_t index, uint64_t bytes, uint32_t refusals, ThreadStop refusal) {
-    return prepared_sleeper(index, bytes, [refusals, refusal](SimulatedRank& rank) {
-      rank.refusals = refusals;
-      rank.refusal = refusal;
-      rank.self.record().other_threads = 1;
-    });
-  }
-
-  void end(SimulatedRank& waker, uint32_t index, std::thread& thread) {
-    waker.free_all();
-    waker.notify(index);
-    waker.scheduler.release_slot(RankState::blocked_receive);
-    thread.join();
-  }
-
-  uint64_t resident(uint32_t index) const { return segment_.rank(index).resident_bytes; }
-
-  Segment segment_;
-};
 
 TEST_F(LedgerTest, charges_what_is_allocated_and_gives_back_what_is_freed) {
   SimulatedRank rank(mapped_again(segment_), 0);
@@ -472,94 +411,6 @@ TEST_F(StoreChargeTest, leaves_the_store_its_floor) {
   rank.self.set_hooks(hooks);
   rank.allocate(kBudget - kStoreFloor);
   EXPECT_LE(segment_.header().peak_bytes, kBudget);
-}
-
-// Rank 0 computes all the time; what others get, they get ahead of the slot.
-class AheadTest : public LedgerTest {
- protected:
-  static constexpr uint64_t kAll = kBudget - kStoreFloor;
-  static constexpr uint64_t kLong = 3600000000000;  // an hour
-
-  AheadTest() : rank_(mapped_again(segment_), 0) {}
-
-  bool comes_to(uint32_t index, uint64_t bytes) const {
-    for (int waited = 0; resident(index) != bytes && waited < 5000; ++waited) usleep(1000);
-    return resident(index) == bytes;
-  }
-
-  static void wait_for_mistakes() { usleep(50000); }
-
-  SimulatedRank rank_;
-};
-
-TEST_F(AheadTest, charges_the_next_rank_while_another_one_computes) {
-  std::atomic<uint32_t>* loads_ahead = nullptr;
-  std::thread next = prepared_sleeper(1, 10 * kMiB, [&](SimulatedRank& rank) { loads_ahead = &rank.loads_ahead; });
-  rank_.scheduler.acquire_slot();
-  rank_.allocate(kAll);
-  ASSERT_EQ(resident(1), 0u);
-  rank_.free_all();
-  EXPECT_EQ(resident(1), 0u) << "it is blocked";
-  rank_.notify(1);
-  EXPECT_TRUE(comes_to(1, 10 * kMiB));
-  for (int waited = 0; *loads_ahead == 0 && waited < 5000; ++waited) usleep(1000);
-  EXPECT_EQ(*loads_ahead, 1u);
-  EXPECT_EQ(segment_.rank(1).state, static_cast<uint32_t>(RankState::ready));
-  EXPECT_EQ(broken_invariant(segment_), "");
-  end(rank_, 1, next);
-}
-
-TEST_F(AheadTest, takes_room_from_blocked_ranks_only_where_that_is_enough) {
-  std::thread blocked = sleeper(1, 10 * kMiB);
-  std::thread next = sleeper(2, 20 * kMiB);
-  rank_.scheduler.acquire_slot();
-  segment_.rank(3).last_spell_us = kLong / 1000;
-  rank_.allocate(4 * kMiB);
-  rank_.allocate(8 * kMiB);
-  ASSERT_EQ(resident(2), 8 * kMiB);
-  rank_.notify(2);
-  wait_for_mistakes();
-  EXPECT_EQ(resident(1), 10 * kMiB);
-  EXPECT_EQ(resident(2), 8 * kMiB);
-  rank_.free_any(0);
-  EXPECT_TRUE(comes_to(2, 20 * kMiB));
-  EXPECT_EQ(resident(1), 2 * kMiB);
-  EXPECT_LE(segment_.header().peak_bytes, kBudget);
-  rank_.notify(1);
-  end(rank_, 2, next);
-  blocked.join();
-}
-
-TEST_F(AheadTest, takes_no_room_from_blocked_ranks_where_they_compute_too_little) {
-  std::thread blocked = sleeper(1, 10 * kMiB);
-  std::thread next = prepared_sleeper(2, 20 * kMiB, [](SimulatedRank& rank) {
-    rank.self.record().statistics.unload_ns = kLong;  // since it had its slot
-  });
-  rank_.scheduler.acquire_slot();
-  rank_.allocate(8 * kMiB);
-  ASSERT_EQ(resident(2), 12 * kMiB);
-  rank_.notify(2);
-  wait_for_mistakes();
-  EXPECT_EQ(resident(1), 10 * kMiB);
-  EXPECT_EQ(resident(2), 12 * kMiB);
-  rank_.notify(1);
-  end(rank_, 2, next);
-  blocked.join();
-}
-
-TEST_F(AheadTest, gives_way_to_the_rank_that_computes_and_does_not_try_again) {
-  std::thread next = sleeper(1, 10 * kMiB);
-  rank_.scheduler.acquire_slot();
-  rank_.allocate(kAll);
-  rank_.free_all();
-  rank_.notify(1);
-  ASSERT_TRUE(comes_to(1, 10 * kMiB));
-  rank_.allocate(25 * kMiB);
-  EXPECT_EQ(resident(1), kAll - 25 * kMiB);
-  rank_.free_all();
-  wait_for_mistakes();
-  EXPECT_EQ(resident(1), kAll - 25 * kMiB);
-  end(rank_, 1, next);
 }
 
 class TwoSlotLedgerTest : public LedgerTest {

@@ -25,6 +25,7 @@ class SimulatedRank {
                              [] { current->set_all_resident(); }});
     RankHooks hooks = self.hooks();
     hooks.load = [](bool is_ahead) { ++(is_ahead ? current->loads_ahead : current->loads); };
+    hooks.rewritten_bytes = [] { return current->rewritten_bytes; };
     hooks.uncount_untouched = [](uint64_t wanted) { return current->uncount_untouched(wanted); };
     self.set_hooks(hooks);
     current = this;
@@ -86,7 +87,8 @@ class SimulatedRank {
   std::atomic<uint32_t> loads_ahead = 0, loads = 0;
   bool may_unload = true;         // false: a rank that never gives anything up when asked
   useconds_t unload_time_us = 0;  // what giving up costs
-  uint32_t refusals = 0;          // times that its threads cannot be stopped, from now on
+  uint64_t rewritten_bytes = ~uint64_t{0};
+  uint32_t refusals = 0;  // times that its threads cannot be stopped, from now on
   ThreadStop refusal = ThreadStop::not_now;
 
  private:
