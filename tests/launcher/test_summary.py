@@ -47,6 +47,7 @@ def plan():
         preload="",
         agent="",
         rank_program="",
+        strategy="auto",
         detects_deadlock=False,
         warnings=[],
     )
