@@ -30,6 +30,9 @@ constexpr uint64_t kBounceBytes = 1 << 20;
 constexpr uint64_t kBatchBytes = 64 << 20;
 constexpr uint32_t kBatchRegions = 64;
 
+// What is read ahead of the rank's turn is left to the kernel once in as many turns.
+constexpr uint64_t kEpochsUntilLook = 8;
+
 // Enough for the work arrays of an iteration; beyond it, clearing pages is small beside the work on what they hold.
 constexpr uint64_t kMaximumSpareBytes = 128 << 20;
 
@@ -58,10 +61,11 @@ bool Arena::reserve_addresses() {
   written_ = static_cast<uint64_t*>(map_private(granules / 8, PROT_READ | PROT_WRITE));
   auto* table = static_cast<AddressSpace::Range*>(
       map_private((kMaximumRegions + 2) * sizeof(AddressSpace::Range), PROT_READ | PROT_WRITE));
-  void* history = map_private(bytes / UseHistory::kUnitBytes, PROT_READ | PROT_WRITE);
+  const uint64_t units = bytes / UseHistory::kUnitBytes;
+  auto* history = static_cast<uint8_t*>(map_private(2 * units, PROT_READ | PROT_WRITE));
   if (!regions_ || !region_of_granule_ || !written_ || !table || !history)
     base::fatal("cannot map the tables of the storage-backed memory");
-  history_.initialise(static_cast<uint8_t*>(history));
+  history_.initialise(history, history + units);
   const auto first = reinterpret_cast<uint64_t>(range);
   begin_ = round_up(first + 1, kHugePageBytes);  // with a gap: no mapping is in the arena with a part of it only
   addresses_.initialise(table, kMaximumRegions + 2, begin_, first + bytes);
@@ -297,7 +301,7 @@ bool Arena::next_needed(PageRun& rest, PageRun& part, Occasion occasion) const {
   return false;
 }
 
-void Arena::write_dirty_pages(const Region& region, Occasion occasion, UnloadResult& result) {
+void Arena::write_dirty_pages(Region& region, Occasion occasion, UnloadResult& result) {
   uint64_t span_begin = 0, span_end = 0;  // dirty pages collected so far, with small clean gaps
   bool has_gaps = false;
   const auto write_collected = [&] {
@@ -305,7 +309,8 @@ void Arena::write_dirty_pages(const Region& region, Occasion occasion, UnloadRes
       write_span(reinterpret_cast<void*>(span_begin), span_end - span_begin, region.offset_of(span_begin), has_gaps,
                  result);
   };
-  UseRecorder use(history_, region.file_offset, region.bytes);
+  UseRecorder use(history_, region.predictor, region.file_offset, Pages{region.begin, region.bytes},
+                  epoch_ % kEpochsUntilLook == 0);
   uint64_t present_bytes = 0;
   const auto note = [&](const PageRun& run) {
     if (run.state == PageState::dirty) {

@@ -200,6 +200,7 @@ class Arena {
     // Since it was mapped from the spill file: what was renewed of it, and where last.
     uint64_t renewed_bytes = 0;
     Pages last_renewed{0, 0};
+    RewritePredictor predictor{};
     uint32_t pieces = 0;          // that have been exchanged for other memory since: a mapping each
     bool is_file_backed = false;  // mapped from the spill file, but for its pieces
     bool is_static = false;
@@ -253,7 +254,7 @@ class Arena {
   bool load_next_piece(uint32_t entry, uint64_t& done, Expected expected);
   Loading loading_of(const Region& region, uint64_t block, uint64_t bytes, Expected expected) const;
   void load_piece(Region& region, uint64_t begin, uint64_t bytes);
-  static void read_piece(uint64_t begin, uint64_t bytes);
+  void read_piece(const Region& region, uint64_t begin, uint64_t bytes);
   // Why a region is unloaded. `after_use`: what its pages tell is what the rank has done since it was charged for them.
   enum class Occasion { after_use, without_use, by_program };
   void write_out(Region& region, Occasion occasion, UnloadResult& result);
@@ -263,7 +264,7 @@ class Arena {
   template <typename Choice>
   void unload_regions(uint64_t wanted_bytes, Occasion occasion, Choice is_chosen, UnloadResult& result);
   bool next_needed(PageRun& rest, PageRun& part, Occasion occasion) const;
-  void write_dirty_pages(const Region& region, Occasion occasion, UnloadResult& result);
+  void write_dirty_pages(Region& region, Occasion occasion, UnloadResult& result);
   void write_span(const void* data, uint64_t bytes, uint64_t offset, bool has_gaps, UnloadResult& result);
   void mark_written(uint64_t offset, uint64_t bytes);
   bool was_written(uint64_t offset, uint64_t bytes) const;

@@ -65,27 +65,30 @@ void Arena::load_piece(Region& region, uint64_t begin, uint64_t bytes) {
   if (pieces_ == kMaximumPieces) return;
   Aside aside(begin, bytes);
   if (!aside) return;
-  file_.read(aside.memory(), bytes, region.offset_of(begin));
-  if (!file_.is_direct()) file_.drop_cache(region.offset_of(begin), bytes);
+  const uint64_t place = region.offset_of(begin);
+  file_.read(aside.memory(), bytes, place);
+  if (!file_.is_direct()) file_.drop_cache(place, bytes);
   announce(begin, bytes);
   const StoppedThreads stopped(threads_);
   if (!stopped || !is_absent(begin, bytes)) return;
   if (!aside.move_to(begin)) return map_file(part_of(region, Pages{begin, bytes}));
+  history_.note_loaded(place, reinterpret_cast<const void*>(begin), bytes);
   note_piece(region);
 }
 
 // As the program's own reading would, 2 MiB at a time: asked to read ahead for itself, the kernel would take small
 // pages, which are slower to fill and to map.
-void Arena::read_piece(uint64_t begin, uint64_t bytes) {
+void Arena::read_piece(const Region& region, uint64_t begin, uint64_t bytes) {
   kernel::advise(reinterpret_cast<void*>(begin), bytes, kernel::kPopulateRead);
+  history_.note_read_ahead(region.offset_of(begin), bytes);
 }
 
 // What is to be done for a block of a region that is mapped from the file.
 Arena::Loading Arena::loading_of(const Region& region, uint64_t block, uint64_t bytes, Expected expected) const {
   const uint64_t place = region.offset_of(block);
-  const Use use = history_.use_of(place);
+  const Use use = history_.use_of(place, region.predictor);
   const bool is_wanted = use == Use::rewritten || (use == Use::read && expected == Expected::used);
-  if (!is_wanted || history_.is_loaded(place)) return Loading::none;
+  if (!is_wanted || !history_.is_left_to_kernel(place)) return Loading::none;
   if (are_overwritten(block, block + bytes) || !is_absent(block, bytes)) return Loading::none;
   return use == Use::rewritten ? Loading::at_once : Loading::through_cache;
 }
@@ -108,9 +111,8 @@ bool Arena::load_next_piece(uint32_t entry, uint64_t& done, Expected expected) {
     end = block + bytes;
   }
   if (piece == Loading::none) return false;
-  history_.note_loaded(region.offset_of(begin), end - begin);
   if (piece == Loading::at_once) load_piece(region, begin, end - begin);
-  if (piece == Loading::through_cache) read_piece(begin, end - begin);
+  if (piece == Loading::through_cache) read_piece(region, begin, end - begin);
   return true;
 }
 
@@ -120,7 +122,7 @@ uint64_t Arena::expected_bytes() {
   for (uint32_t entry = 0; entry < region_count_; ++entry) {
     const Region& region = regions_[entry];
     if (region.begin != 0 && region.is_file_backed && !is_charged(region))
-      sum += history_.rewritten_bytes(region.file_offset, region.bytes);
+      sum += history_.rewritten_bytes(region.file_offset, region.bytes, region.predictor);
   }
   return sum;
 }

@@ -62,7 +62,7 @@ RangeResult Arena::unload_range(const void* address, size_t bytes, UnloadResult&
       return RangeResult::done;
     }
     const Pages pages = pages_around(part, part_bytes);
-    const Region in_range = part_of(region, pages);
+    Region in_range = part_of(region, pages);
     write_dirty_pages(in_range, Occasion::by_program, result);
     give_up_pages(in_range);
     return RangeResult::done;

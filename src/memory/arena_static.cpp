@@ -32,9 +32,12 @@ StaticCharge Arena::adopt(const void* address, size_t bytes, Beginning beginning
   const Pages whole = pages_within(address, bytes);
   MutexHolder hold(mutex_);
   if (whole.bytes == 0 || !reserve_addresses() || is_adopted(whole.begin, whole.end())) return charge;
-  const uint64_t granules = (whole.bytes + kGranuleBytes - 1) / kGranuleBytes;
-  const uint64_t place = addresses_.take(granules * kGranuleBytes, kGranuleBytes);
-  if (place == 0) return charge;
+  // As far from a multiple of 2 MiB as the variable: for huge pages, and no two pieces share a granule.
+  const uint64_t ahead = whole.begin % kHugePageBytes;
+  const uint64_t granules = (ahead + whole.bytes + kGranuleBytes - 1) / kGranuleBytes;
+  const uint64_t taken = addresses_.take(granules * kGranuleBytes, kHugePageBytes);
+  if (taken == 0) return charge;
+  const uint64_t place = taken + ahead;
   const uint64_t piece = piece_bytes(whole.bytes);
   for (uint64_t begin = whole.begin; begin < whole.end();) {
     const uint32_t entry = take_region_entry();

@@ -82,16 +82,61 @@ TEST_F(ArenaLoadTest, says_how_much_of_what_is_unloaded_it_would_load) {
   EXPECT_EQ(arena_.expected_bytes(), 0u) << "nothing is unloaded";
 }
 
-TEST_F(ArenaLoadTest, looks_again_after_some_times_whether_it_still_pays) {
+TEST_F(ArenaLoadTest, learns_at_once_that_it_was_of_no_use) {
   rewrite(1);
-  for (uint8_t times = 0; times < UseHistory::kLoadsUntilProbe; ++times) {
-    EXPECT_EQ(loaded_bytes(), kBytes);
-    unload_and_charge_again();
-  }
-  EXPECT_EQ(loaded_bytes(), 0u);
+  EXPECT_EQ(loaded_bytes(), kBytes);
   EXPECT_TRUE(is_filled(memory_, kBytes, 1));
   unload_and_charge_again();
   EXPECT_EQ(loaded_bytes(), 0u) << "it has only been read";
+  rewrite(2);
+  EXPECT_EQ(loaded_bytes(), 0u) << "and when it had been rewritten before";
+  EXPECT_TRUE(is_filled(memory_, kBytes, 2));
+}
+
+TEST_F(ArenaLoadTest, recognizes_phases_that_take_turns) {
+  for (uint64_t idle_phases = 1; idle_phases <= 3; ++idle_phases) {
+    uint64_t loaded_in_vain = 0, loaded = 0;
+    for (uint64_t round = 0; round < 14; ++round) {
+      const uint64_t seed = 100 * idle_phases + round;
+      const bool is_learned = round >= 6;
+      loaded += loaded_bytes() * is_learned;
+      rewrite(seed);
+      for (uint64_t phase = 0; phase < idle_phases; ++phase) {
+        loaded_in_vain += loaded_bytes() * is_learned;
+        unload_and_charge_again();
+      }
+      ASSERT_TRUE(is_filled(memory_, kBytes, seed));
+      unload_and_charge_again();  // it has been read: one more phase that does not rewrite
+    }
+    EXPECT_EQ(loaded, 8 * kBytes) << idle_phases;
+    EXPECT_EQ(loaded_in_vain, 0u) << idle_phases;
+  }
+}
+
+TEST_F(ArenaLoadTest, learns_for_each_allocation) {
+  unsigned char* other = allocate(kBytes);
+  for (uint64_t seed = 1; seed < 14; ++seed) {
+    if (seed % 2 == 0) fill(other, kBytes, seed);
+    rewrite(seed);
+  }
+  arena_.load_expected(Expected::rewritten);
+  EXPECT_EQ(bytes_in_state(memory_, kBytes, PageState::dirty), kBytes);
+  EXPECT_EQ(bytes_in_state(other, kBytes, PageState::dirty), kBytes);
+  rewrite(14);
+  arena_.load_expected(Expected::rewritten);
+  EXPECT_EQ(bytes_in_state(memory_, kBytes, PageState::dirty), kBytes);
+  EXPECT_EQ(bytes_in_state(other, kBytes, PageState::dirty), 0u);
+}
+
+TEST_F(ArenaLoadTest, looks_again_whether_what_it_reads_ahead_is_read) {
+  EXPECT_TRUE(is_filled(memory_, kBytes, 0));
+  unload_and_charge_again();
+  uint64_t times = 0;
+  for (; times < 20 && loaded_bytes(Expected::used) == 0 && read_bytes() != 0; ++times) unload_and_charge_again();
+  EXPECT_GT(times, 0u);
+  EXPECT_LE(times, 8u);
+  unload_and_charge_again();
+  EXPECT_EQ(loaded_bytes(Expected::used) + read_bytes(), 0u) << "nobody has read it";
 }
 
 TEST_F(ArenaLoadTest, leaves_what_somebody_has_touched_since) {
@@ -139,19 +184,22 @@ TEST_F(ArenaLoadTest, discards_and_unloads_ranges_of_what_was_loaded) {
   EXPECT_TRUE(is_zero(memory_ + 4 * kMiB, 2 * kMiB));
 }
 
-TEST_F(ArenaLoadTest, loads_static_data) {
-  alignas(4096) static unsigned char data[6 * kMiB];
-  arena_.adopt(data, sizeof data, Beginning::zeros);
+TEST_F(ArenaLoadTest, loads_static_data_wherever_it_begins) {
+  alignas(kHugePageBytes) static unsigned char memory[8 * kMiB];
+  const uint64_t before = 2 * kMiB - 4096;  // the first piece is a page
+  unsigned char* const data = memory + before;
+  constexpr uint64_t kDataBytes = 6 * kMiB;
+  arena_.adopt(data, kDataBytes, Beginning::zeros);
   charge_all();
-  fill(data, sizeof data, 1);
+  fill(data, kDataBytes, 1);
   unload_and_charge_again();
-  fill(data, sizeof data, 2);
+  fill(data, kDataBytes, 2);
   unload_and_charge_again();
   arena_.load_expected(Expected::rewritten);
-  EXPECT_EQ(bytes_in_state(data, sizeof data, PageState::dirty), sizeof data);
-  EXPECT_TRUE(is_filled(data, sizeof data, 2));
+  EXPECT_EQ(bytes_in_state(data, kDataBytes, PageState::dirty), kDataBytes);
+  EXPECT_TRUE(is_filled(data, kDataBytes, 2));
   unload_and_charge_again();
-  EXPECT_TRUE(is_filled(data, sizeof data, 2));
+  EXPECT_TRUE(is_filled(data, kDataBytes, 2));
 }
 
 }  // namespace
