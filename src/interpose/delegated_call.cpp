@@ -140,13 +140,23 @@ DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
   call_.enter_library();
 }
 
-DelegatedCollective::DelegatedCollective(const char* function, OverFile over) {
+DelegatedCollective::DelegatedCollective(const char* function, OverFile over) { gather_file(function, over.file); }
+
+DelegatedCollective::DelegatedCollective(const char* function, OverFile over, const void* buffer, MPI_Count count,
+                                         MPI_Datatype type) {
+  const mpi::Span span =
+      call_.runtime() == nullptr || type == MPI_DATATYPE_NULL ? mpi::Span{} : mpi::span_of(count, type);
+  if (span.bytes != 0) lent_ = call_.runtime()->windows.lent(static_cast<const char*>(buffer) + span.first, span.bytes);
+  gather_file(function, over.file);
+}
+
+void DelegatedCollective::gather_file(const char* function, MPI_File file) {
   Runtime* runtime = call_.runtime();
   if (runtime == nullptr) return;
-  file_ = mpi::handle_value(over.file);
+  file_ = mpi::handle_value(file);
   call_.leave_slot(node::RankState::blocked_collective);
   MPI_Group group = MPI_GROUP_NULL;
-  if (over.file != MPI_FILE_NULL && PMPI_File_get_group(over.file, &group) == MPI_SUCCESS)
+  if (file != MPI_FILE_NULL && PMPI_File_get_group(file, &group) == MPI_SUCCESS)
     gather_members(*runtime, group, function);
   call_.enter_library();
 }
@@ -161,7 +171,9 @@ DelegatedCollective::DelegatedCollective(const char* function, OverWindow over) 
   call_.enter_library();
 }
 
-DelegatedCollective::~DelegatedCollective() = default;
+DelegatedCollective::~DelegatedCollective() {
+  if (lent_ != 0) call_.tell_windows([this](mpi::Windows& windows) { windows.taken_back(lent_); });
+}
 
 void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm over) {
   if (call_.runtime() == nullptr || (over != MPI_COMM_NULL && !is_followed(*call_.runtime(), over))) return;

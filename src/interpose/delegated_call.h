@@ -87,9 +87,12 @@ class DelegatedCollective {
   DelegatedCollective(const char* function, MPI_Comm over);
   // Gathers the members of `over` only: other ranks of the communicator do not make this call.
   DelegatedCollective(const char* function, OverGroup over);
-  // Gathers those who have opened the file. Its library moves their data between all of them, so the buffers of all
-  // are in memory during the call, and no more of them than that.
+  // Gathers those who have opened the file.
   DelegatedCollective(const char* function, OverFile over);
+  // The same for a call with a buffer of `count` elements. The library moves data between all ranks, so the buffers of
+  // all are in memory during the call: each stays from when its rank has come, and the rest of the rank's memory makes
+  // room for those who have not.
+  DelegatedCollective(const char* function, OverFile over, const void* buffer, MPI_Count count, MPI_Datatype type);
   // Gathers those who have made the window. The library moves messages between all of them, so what is in memory of all
   // during the call is no more than it uses.
   DelegatedCollective(const char* function, OverWindow over);
@@ -119,8 +122,11 @@ class DelegatedCollective {
   void operations_have_completed(int code, MPI_Win win);
 
  private:
+  void gather_file(const char* function, MPI_File file);
+
   LibraryCall call_;
   uint64_t file_ = 0;    // the handle's value
+  uint64_t lent_ = 0;    // buffer: its number
   uint64_t window_ = 0;  // that is being freed: its number
   uint64_t begun_ = 0;   // operations that are being completed: their number
 };

@@ -27,7 +27,9 @@ bool Windows::has_any() const {
 
 bool Windows::is_in_use(uint64_t begin, uint64_t end) const {
   const std::lock_guard hold(mutex_);
-  return std::any_of(windows_.begin(), windows_.end(), [=](const Window& window) { return window.uses(begin, end); });
+  const auto is_lent = [=](const auto& entry) { return entry.second.begin < end && begin < entry.second.end; };
+  return std::any_of(windows_.begin(), windows_.end(), [=](const Window& window) { return window.uses(begin, end); }) ||
+         std::any_of(lent_.begin(), lent_.end(), is_lent);
 }
 
 Windows::Window* Windows::find(uint64_t handle) {
@@ -100,6 +102,19 @@ void Windows::have_completed(uint64_t window, std::optional<int> target, uint64_
   });
   if (!known->targets.empty() || known->buffers.is_empty()) return;
   known->buffers.clear();
+  ++changes_;
+}
+
+uint64_t Windows::lent(const void* address, uint64_t bytes) {
+  const std::lock_guard hold(mutex_);
+  lent_.emplace(++last_number_, Lent{address_of(address), end_of(address_of(address), bytes)});
+  ++changes_;
+  return last_number_;
+}
+
+void Windows::taken_back(uint64_t number) {
+  const std::lock_guard hold(mutex_);
+  lent_.erase(number);
   ++changes_;
 }
 

@@ -5,6 +5,8 @@
 // until they are completed by a synchronisation (MPI 4.1, 12.5). Memory that the library has allocated for a window is
 // not managed at all.
 //
+// A buffer that is given to the library for one call that many ranks take part in stays in the same way.
+//
 // What is kept is addresses, not allocations: these come and go beside each other while a window has them.
 //
 // Calls that free windows or complete operations are told of before the library carries them out and after it. As soon
@@ -49,6 +51,10 @@ class Windows {
   uint64_t completes() const { return begun_; }
   void have_completed(uint64_t window, std::optional<int> target, uint64_t number);
 
+  // A call uses this buffer, until it is taken back by the number that the first returns.
+  uint64_t lent(const void* address, uint64_t bytes);
+  void taken_back(uint64_t number);
+
   bool has_any() const;
   bool is_in_use(uint64_t begin, uint64_t end) const;
 
@@ -72,6 +78,10 @@ class Windows {
   mutable std::mutex mutex_;  // no other lock is taken while it is held
   std::list<Window> windows_;
   std::unordered_map<uint64_t, Window*> by_handle_;
+  struct Lent {
+    uint64_t begin, end;
+  };
+  std::map<uint64_t, Lent> lent_;  // by number
   uint64_t last_number_ = 0;
   std::atomic<uint64_t> begun_ = 0;  // operations, ever
   std::atomic<uint64_t> changes_ = 0;

@@ -63,6 +63,11 @@ DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
 DelegatedCollective::DelegatedCollective(const char* function, OverFile over) {
   std::printf("%s: gather(%s)", function, over.file == kFile ? "file" : "wrong");
 }
+DelegatedCollective::DelegatedCollective(const char* function, OverFile over, const void* buffer, MPI_Count count,
+                                         MPI_Datatype type) {
+  std::printf("%s: gather(%s,%d,%d,%d)", function, over.file == kFile ? "file" : "wrong", buffer == memory_of_window,
+              static_cast<int>(count), type == kType);
+}
 DelegatedCollective::DelegatedCollective(const char* function, OverWindow over) {
   std::printf("%s: gather(%s)", function, name_of_window(over.window));
 }
@@ -176,7 +181,7 @@ int main() {
   std::printf(" -> %d\n", MPI_Comm_idup(kOldComm, &new_comm, &request));
   std::printf(" -> %d\n", MPI_File_iread(kFile, nullptr, 0, kType, &request));
   std::printf(" -> %d\n", MPI_File_sync(kFile));
-  std::printf(" -> %d\n", MPI_File_read_all_begin(kFile, nullptr, 0, kType));
+  std::printf(" -> %d\n", MPI_File_read_all_begin(kFile, memory_of_window, 6, kType));
   std::printf(" -> %d\n", MPI_File_read_all_end(kFile, nullptr, nullptr));
   MPI_File file = kFile;
   std::printf(" -> %d\n", MPI_File_close(&file));

@@ -23,7 +23,7 @@ MPI_Comm_join: block library leave -> 0
 MPI_Comm_idup: request library created(0,new,old) started(0,request) leave -> 0
 MPI_File_iread: request library started(0,request) leave -> 0
 MPI_File_sync: gather(file) library leave -> 0
-MPI_File_read_all_begin: gather(file) library opened(0) leave -> 0
+MPI_File_read_all_begin: gather(file,1,6,1) library opened(0) leave -> 0
 MPI_File_read_all_end: gather(file) library closed(0) leave -> 0
 MPI_File_close: gather(file) library leave -> 77
 MPI_Win_create_dynamic: gather(old) library made(0,window,0,0) leave -> 0

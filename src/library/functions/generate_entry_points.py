@@ -55,6 +55,8 @@ def _constructor_arguments(function: Function) -> str:
             arguments.append(f"OverGroup{{{function.over}}}")
         elif type_ in ("MPI_File", "MPI_File *"):
             arguments.append(f"OverFile({function.over})")
+            if "count" in function.parameter_names:
+                arguments += ["buf", "count", "datatype"]
         elif type_ in ("MPI_Win", "MPI_Win *"):
             arguments.append(f"OverWindow({function.over})")
     return ", ".join(arguments)

@@ -104,5 +104,18 @@ TEST_F(WindowsTest, say_when_they_have_changed) {
   EXPECT_TRUE(has_changed());
 }
 
+TEST_F(WindowsTest, keep_what_is_lent_for_a_call) {
+  const uint64_t first = windows_.lent(at(kBuffer), 8), second = windows_.lent(at(kBuffer), 16);
+  const uint64_t changes = windows_.changes();
+  windows_.taken_back(second);
+  EXPECT_GT(windows_.changes(), changes);
+  EXPECT_TRUE(is_kept(kBuffer + 7));
+  EXPECT_FALSE(is_kept(kBuffer + 8));
+  EXPECT_FALSE(is_kept(kBuffer - 1));
+  windows_.taken_back(first);
+  EXPECT_FALSE(is_kept(kBuffer));
+  EXPECT_TRUE(is_kept(kMemory));
+}
+
 }  // namespace
 }  // namespace spillway::mpi
