@@ -74,18 +74,19 @@ bool Arena::reserve_addresses() {
   return true;
 }
 
-Arena::Region* Arena::region_at(const void* address) {
+Arena::Region& Arena::allocation_at(const void* address) {
   const auto a = reinterpret_cast<uint64_t>(address);
   const uint32_t entry = region_of_granule_[(a - begin_) / kGranuleBytes];
-  if (entry == 0 || regions_[entry - 1].begin != a)
+  if (entry == 0 || regions_[entry - 1].begin != a || regions_[entry - 1].allocation_bytes == 0)
     base::fatal("the program freed or resized the address %p, which is not the beginning of an allocation", address);
-  return &regions_[entry - 1];
+  return regions_[entry - 1];
 }
 
 uint32_t Arena::take_region_entry() {
   if (free_region_ != 0) {
     const uint32_t entry = free_region_ - 1;
-    free_region_ = regions_[entry].next_free;
+    free_region_ = regions_[entry].next;
+    --free_region_count_;
     return entry;
   }
   return region_count_ < kMaximumRegions ? region_count_++ : kMaximumRegions;
@@ -101,26 +102,42 @@ bool Arena::map_fresh(uint64_t begin, uint64_t bytes) {
 }
 
 void* Arena::place(uint64_t bytes, uint64_t alignment) {
-  const uint32_t entry = reserve_addresses() ? take_region_entry() : kMaximumRegions;
-  if (entry == kMaximumRegions) return nullptr;
-  uint64_t begin =
+  const uint64_t region_bytes = std::max(kRegionBytes, round_up(bytes / kMostRegions, kRegionBytes));
+  const uint64_t count = (bytes + region_bytes - 1) / region_bytes;
+  if (!reserve_addresses() || count > free_entries()) return nullptr;
+  const uint64_t begin =
       addresses_.take(bytes, std::max<uint64_t>(alignment, bytes >= kHugePageBytes ? kHugePageBytes : kGranuleBytes));
-  if (begin != 0 && !map_fresh(begin, bytes)) {
+  if (begin == 0) return nullptr;
+  if (!map_fresh(begin, bytes)) {
     addresses_.give_back(begin, bytes);
-    begin = 0;
-  }
-  if (begin == 0) {
-    regions_[entry].begin = 0;
-    regions_[entry].next_free = free_region_;
-    free_region_ = entry + 1;
     return nullptr;
   }
-  regions_[entry] = Region{.begin = begin, .bytes = bytes, .file_offset = begin - begin_};
+  // From the end: entries are unloaded in order, and programs begin at the beginning.
+  uint32_t next = 0;
+  for (uint64_t i = count; i > 0; --i) {
+    const uint64_t at = (i - 1) * region_bytes;
+    const uint32_t entry = take_region_entry();
+    regions_[entry] = Region{.begin = begin + at,
+                             .bytes = std::min(region_bytes, bytes - at),
+                             .file_offset = begin + at - begin_,
+                             .next = next};
+    next = entry + 1;
+  }
+  Region& first = regions_[next - 1];
+  first.allocation_bytes = bytes;
+  set_live(first, true);
   history_.forget(begin - begin_, bytes);
-  region_of_granule_[(begin - begin_) / kGranuleBytes] = entry + 1;
   managed_bytes_ += bytes;
   ++changes_;
   return reinterpret_cast<void*>(begin);
+}
+
+// Whether the program has it: else it is spare.
+void Arena::set_live(Region& first, bool is_live) {
+  for_each_region(first, [&](const Region& region) {
+    const auto entry = static_cast<uint32_t>(&region - regions_);
+    region_of_granule_[(region.begin - begin_) / kGranuleBytes] = is_live ? entry + 1 : 0;
+  });
 }
 
 MemoryAccount Arena::account() {
@@ -128,35 +145,38 @@ MemoryAccount Arena::account() {
   return account_;
 }
 
-// Keeps what was freed last: the oldest spare regions make place for it.
-bool Arena::keep_spare(Region& region, uint64_t limit) {
-  if (region.is_file_backed || !is_charged(region) || region.bytes > limit) return false;
-  spare_[spare_count_++] = static_cast<uint32_t>(&region - regions_);
-  spare_bytes_ += region.bytes;
+// Keeps what was freed last: the oldest spare allocations make place for it.
+bool Arena::keep_spare(Region& first, uint64_t limit) {
+  bool is_in_memory = true;
+  for_each_region(first, [&](const Region& region) { is_in_memory &= !region.is_file_backed && is_charged(region); });
+  if (!is_in_memory || first.allocation_bytes > limit) return false;
+  spare_[spare_count_++] = static_cast<uint32_t>(&first - regions_);
+  spare_bytes_ += first.allocation_bytes;
   return true;
 }
 
 Arena::Region& Arena::remove_spare(uint32_t index) {
-  Region& region = regions_[spare_[index]];
+  Region& first = regions_[spare_[index]];
   std::copy(spare_ + index + 1, spare_ + spare_count_, spare_ + index);
   --spare_count_;
-  spare_bytes_ -= region.bytes;
-  return region;
+  spare_bytes_ -= first.allocation_bytes;
+  return first;
 }
 
 // The smallest one that fits without wasting more than an eighth.
 Arena::Region* Arena::take_spare(uint64_t bytes, uint64_t alignment) {
   uint32_t best = spare_count_;
+  const auto bytes_of = [this](uint32_t index) { return regions_[spare_[index]].allocation_bytes; };
   for (uint32_t i = 0; i < spare_count_; ++i) {
-    const Region& region = regions_[spare_[i]];
-    const bool fits = region.bytes >= bytes && region.bytes - bytes <= bytes / 8 && region.begin % alignment == 0;
-    if (fits && (best == spare_count_ || region.bytes < regions_[spare_[best]].bytes)) best = i;
+    const bool fits = bytes_of(i) >= bytes && bytes_of(i) - bytes <= bytes / 8;
+    if (fits && regions_[spare_[i]].begin % alignment == 0 && (best == spare_count_ || bytes_of(i) < bytes_of(best)))
+      best = i;
   }
   if (best == spare_count_) return nullptr;
-  Region& region = remove_spare(best);
-  region_of_granule_[(region.begin - begin_) / kGranuleBytes] = static_cast<uint32_t>(&region - regions_) + 1;
+  Region& first = remove_spare(best);
+  set_live(first, true);
   ++changes_;
-  return &region;
+  return &first;
 }
 
 uint64_t Arena::release_spare() {
@@ -202,38 +222,41 @@ void* Arena::allocate(size_t bytes, size_t alignment, Contents contents) {
   }
 }
 
-void Arena::release(Region& region) {
-  void* address = reinterpret_cast<void*>(region.begin);
+void Arena::release(Region& first) {
+  void* address = reinterpret_cast<void*>(first.begin);
+  const uint64_t bytes = first.allocation_bytes;
   // Fails only for want of mappings; then the pages at least are given back.
-  if (mmap(address, region.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
-      MAP_FAILED)
-    madvise(address, region.bytes, MADV_DONTNEED);
-  if (region.is_file_backed) file_.drop_cache(region.file_offset, region.bytes);
-  forget_pieces(region);
-  addresses_.give_back(region.begin, region.bytes);
-  managed_bytes_ -= region.bytes;
-  region.begin = 0;
-  region.next_free = free_region_;
-  free_region_ = static_cast<uint32_t>(&region - regions_) + 1;
+  if (mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+    madvise(address, bytes, MADV_DONTNEED);
+  addresses_.give_back(first.begin, bytes);
+  managed_bytes_ -= bytes;
+  for_each_region(first, [this](Region& region) {
+    if (region.is_file_backed) file_.drop_cache(region.file_offset, region.bytes);
+    forget_pieces(region);
+    region.begin = 0;
+    region.next = free_region_;
+    free_region_ = static_cast<uint32_t>(&region - regions_) + 1;
+    ++free_region_count_;
+  });
 }
 
 void Arena::free(void* address) {
   MemoryAccount charged_to = account();
   const uint64_t limit = charged_to.spare_limit != nullptr ? charged_to.spare_limit() : 0;  // not under the mutex
   uint64_t resident = 0, managed = 0;
-  const auto let_go = [&](Region& region) {
-    if (is_charged(region)) resident += region.bytes;
-    managed += region.bytes;
-    release(region);
+  const auto let_go = [&](Region& first) {
+    for_each_region(first, [&](const Region& region) { resident += is_charged(region) ? region.bytes : 0; });
+    managed += first.allocation_bytes;
+    release(first);
   };
   {
     MutexHolder hold(mutex_);
     charged_to = account_;
-    Region* region = region_at(address);
-    region_of_granule_[(region->begin - begin_) / kGranuleBytes] = 0;
+    Region& first = allocation_at(address);
+    set_live(first, false);
     ++changes_;
     if (spare_count_ == kMaximumSpare) let_go(remove_spare(0));
-    if (!keep_spare(*region, std::min(limit, kMaximumSpareBytes))) let_go(*region);
+    if (!keep_spare(first, std::min(limit, kMaximumSpareBytes))) let_go(first);
     while (spare_bytes_ > std::min(limit, kMaximumSpareBytes)) let_go(remove_spare(0));
   }
   if (managed != 0 && charged_to.give_back != nullptr) charged_to.give_back(resident, managed);
@@ -241,12 +264,12 @@ void Arena::free(void* address) {
 
 size_t Arena::usable_bytes(const void* address) {
   MutexHolder hold(mutex_);
-  return region_at(address)->bytes;
+  return allocation_at(address).allocation_bytes;
 }
 
 bool Arena::resize_in_place(void* address, size_t bytes) {
   MutexHolder hold(mutex_);
-  const uint64_t mapped = region_at(address)->bytes;
+  const uint64_t mapped = allocation_at(address).allocation_bytes;
   return bytes <= mapped && round_up(bytes, kGranuleBytes) * 2 > mapped;
 }
 

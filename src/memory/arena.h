@@ -1,19 +1,21 @@
 // Storage-backed memory of one rank (SBMA; shared design, section 5).
 //
 // The problem: bring a sleeping rank's memory to storage and back, so that the program does not notice: not its
-// pointers, not its system calls, not its other threads. The way: each allocation (a *region*) is anonymous memory
-// while it has never been unloaded. To unload it, its dirty pages are written to the rank's spill file, and the file is
-// mapped privately over the same addresses. From then on every access, from wherever it comes, loads what it touches
-// through the kernel's own fault path; a page that is written becomes an anonymous copy, which is what tells dirty from
-// clean at the next unload (page_map.h). Clean pages are not written again; freed memory is never written at all.
+// pointers, not its system calls, not its other threads. The way: each allocation consists of *regions* of some MiB, so
+// that no more of it goes than is wanted, and what others use of it is all that has to stay. A region is anonymous
+// memory while it has never been unloaded. To unload it, its dirty pages are written to the rank's spill file, and the
+// file is mapped privately over the same addresses. From then on every access, from wherever it comes, loads what it
+// touches through the kernel's own fault path; a page that is written becomes an anonymous copy, which is what tells
+// dirty from clean at the next unload (page_map.h). Clean pages are not written again; freed memory is never written at
+// all.
 //
 // Pieces of a mapped region may be exchanged for anonymous memory: with their contents where the rank is expected to
 // rewrite them (load_expected()), without where they are about to be overwritten (renew()). All pages of such a piece
 // count as dirty.
 //
-// While the node has room, freed regions are kept as *spare* ones, to be given out again with the pages that they have:
-// a program that allocates and frees its work arrays in every iteration would else have the kernel clear all their
-// pages every time. Spare regions stay charged; they are the first that goes when room is wanted.
+// While the node has room, freed allocations are kept as *spare* ones, to be given out again with the pages that they
+// have: a program that allocates and frees its work arrays in every iteration would else have the kernel clear all
+// their pages every time. Spare ones stay charged; they are the first that goes when room is wanted.
 //
 // A region's place in the file is its place in the arena: no table, no fragmentation of its own. Only
 // sleeping ranks unload, in their own sleeping thread.
@@ -196,7 +198,9 @@ class Arena {
     uint64_t bytes = 0;              // mapped, a multiple of kGranuleBytes; of static data: of kPageBytes
     uint64_t file_offset = 0;        // its place in the spill file
     uint64_t unloaded_in_epoch = 0;  // charge was given up in this epoch; 0: never unloaded
-    uint32_t next_free = 0;
+    // Of the whole allocation, in the region that it begins with; else 0.
+    uint64_t allocation_bytes = 0;
+    uint32_t next = 0;  // region of the allocation, or free entry: its number plus one; 0: none
     // Since it was mapped from the spill file: what was renewed of it, and where last.
     uint64_t renewed_bytes = 0;
     Pages last_renewed{0, 0};
@@ -213,6 +217,8 @@ class Arena {
   };
 
   static constexpr uint64_t kGranuleBytes = 64 << 10;
+  // Of an allocation: long enough for the full rate of a disk. Longer where there would be too many.
+  static constexpr uint64_t kRegionBytes = 16 << 20, kMostRegions = 4096;
   static constexpr uint32_t kMaximumSpare = 16;
   // The kernel allows 65,530 mappings. A piece in the middle of a region makes two more.
   static constexpr uint32_t kMaximumRegions = 60000;
@@ -221,12 +227,23 @@ class Arena {
   bool reserve_addresses();
   MemoryAccount account();
   void* place(uint64_t bytes, uint64_t alignment);
-  bool keep_spare(Region& region, uint64_t limit);
+  // Of an allocation; `visit` may release what it is given.
+  template <typename Visit>
+  void for_each_region(Region& first, Visit visit) {
+    for (uint32_t next = static_cast<uint32_t>(&first - regions_) + 1; next != 0;) {
+      Region& region = regions_[next - 1];
+      next = region.next;
+      visit(region);
+    }
+  }
+  void set_live(Region& first, bool is_live);
+  bool keep_spare(Region& first, uint64_t limit);
   Region* take_spare(uint64_t bytes, uint64_t alignment);
   Region& remove_spare(uint32_t index);
   uint64_t release_spare();
-  void release(Region& region);
-  Region* region_at(const void* address);
+  void release(Region& first);
+  Region& allocation_at(const void* address);
+  uint32_t free_entries() const { return kMaximumRegions - region_count_ + free_region_count_; }
   uint32_t take_region_entry();
   bool map_fresh(uint64_t begin, uint64_t bytes);
   bool is_charged(const Region& region) const { return region.is_counted && region.unloaded_in_epoch != epoch_; }
@@ -278,9 +295,10 @@ class Arena {
   Region* regions_ = nullptr;
   uint32_t region_count_ = 0;              // entries ever used
   uint32_t free_region_ = 0;               // head of the list of free entries, plus one; 0: none
+  uint32_t free_region_count_ = 0;         // entries in it
   uint32_t* region_of_granule_ = nullptr;  // entry number plus one, for the granule that a region begins with
   uint64_t* written_ = nullptr;            // bitmap of the granules whose place in the file was ever written
-  uint32_t spare_[kMaximumSpare] = {};     // entry numbers of the regions kept for reuse, oldest first
+  uint32_t spare_[kMaximumSpare] = {};     // first entries of the allocations kept for reuse, oldest first
   uint32_t spare_count_ = 0;
   uint64_t spare_bytes_ = 0;
   uint64_t epoch_ = 1;

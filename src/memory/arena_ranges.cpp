@@ -10,33 +10,39 @@
 #include "memory/pages.h"
 
 namespace spillway::memory {
+// The first region of the allocation that has the range; nullptr when none has it.
 Arena::Region* Arena::allocation_around(const void* address, size_t bytes) {
   if (!contains(address)) return nullptr;
-  const auto first = reinterpret_cast<uint64_t>(address);
+  const auto begin = reinterpret_cast<uint64_t>(address);
   for (uint32_t i = 0; i < region_count_; ++i) {
-    Region& region = regions_[i];
-    if (region.begin == 0 || first < region.begin || first - region.begin >= region.bytes) continue;
-    return is_spare(region) || bytes > region.bytes - (first - region.begin) ? nullptr : &region;
+    Region& first = regions_[i];
+    if (first.begin == 0 || begin < first.begin || begin - first.begin >= first.allocation_bytes) continue;
+    return is_spare(first) || bytes > first.allocation_bytes - (begin - first.begin) ? nullptr : &first;
   }
   return nullptr;
 }
 
-// Of static data, what the arena has of the range: the pages at the ends of a variable are not its own.
+// Each region's part of the range. Of static data, what the arena has of it: the pages at the ends of a variable are
+// not its own.
 template <typename Operation>
 RangeResult Arena::for_each_part(const void* address, size_t bytes, Operation operation) {
   const auto begin = reinterpret_cast<uint64_t>(address);
   if (bytes == 0 || bytes > ~begin) return RangeResult::not_managed;
-  if (Region* allocation = allocation_around(address, bytes); allocation != nullptr)
-    return operation(*allocation, address, bytes);
-  RangeResult result = RangeResult::not_managed;
   const uint64_t end = begin + bytes;
-  if (begin >= static_end_ || end <= static_begin_) return result;
-  for (uint32_t i = 0; i < region_count_; ++i) {
-    Region& region = regions_[i];
+  RangeResult result = RangeResult::not_managed;
+  const auto visit = [&](Region& region) {
     const uint64_t part_begin = std::max(begin, region.begin), part_end = std::min(end, region.end());
-    if (region.is_static && part_begin < part_end)
-      result = operation(region, reinterpret_cast<void*>(part_begin), part_end - part_begin);
+    if (part_begin >= part_end) return;
+    const RangeResult of_part = operation(region, reinterpret_cast<void*>(part_begin), part_end - part_begin);
+    if (result == RangeResult::not_managed || of_part != RangeResult::done) result = of_part;
+  };
+  if (Region* first = allocation_around(address, bytes); first != nullptr) {
+    for_each_region(*first, visit);
+    return result;
   }
+  if (begin >= static_end_ || end <= static_begin_) return result;
+  for (uint32_t i = 0; i < region_count_; ++i)
+    if (regions_[i].is_static) visit(regions_[i]);
   return result;
 }
 

@@ -22,7 +22,7 @@ namespace spillway::memory {
 enum class Use : uint8_t { little, read, rewritten };
 
 // Whether a block is rewritten next, from whether it was in up to four phases before (its *past*): what followed on the
-// same past in the blocks of the same allocation. So a phase is recognized by those before it, and programs that repeat
+// same past in the blocks of the same region. So a phase is recognized by those before it, and programs that repeat
 // theirs are learned in two rounds (as processors learn branches, from local histories: Yeh and Patt 1991). A phase
 // counts once, however many blocks it rewrites.
 class RewritePredictor {

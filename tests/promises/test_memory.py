@@ -70,6 +70,17 @@ def test_a_window_keeps_no_more_than_its_own_memory(run, job, plain_mpi, phases,
     assert summary()["peak_bytes"] <= budget_mib * MIB
 
 
+def test_buffers_of_a_collective_call_on_a_file_keep_to_the_budget(run, job_of, build_dir, summary, flavour):
+    # 8 ranks have 768 MiB, of which a call is given 384 MiB: all of that is in memory at a time.
+    ranks, budget_mib, mib = 8, 464, 48
+    program = build_dir / "lib" / "spillway" / "tests" / f"files-{flavour}"
+    peak_mib, samples = peak_of_ranks_mib(run, job_of(program, ranks, 1, f"{budget_mib}M", mib), program)
+    assert samples > 10
+    assert peak_mib <= promised_mib(budget_mib, ranks)
+    assert summary()["unloaded_bytes"] > 0
+    assert summary()["peak_bytes"] <= budget_mib * MIB
+
+
 def test_clean_memory_is_never_written_twice(run, job, summary, flavour):
     ranks, mib, rounds = 8, 32, 5
     run(*job(flavour, ranks, 1, "80M", "read", mib, rounds))

@@ -28,6 +28,20 @@ TEST_F(SpareTest, freed_memory_is_given_out_again_with_its_pages) {
   EXPECT_EQ(Account::managed, 3 * kMiB) << "charged once";
 }
 
+TEST_F(SpareTest, so_is_what_consists_of_several_regions) {
+  unsigned char* first = allocate(40 * kMiB);
+  fill(first, 40 * kMiB, 1);
+  arena_.free(first);
+  EXPECT_EQ(Account::resident, 40 * kMiB);
+  EXPECT_EQ(allocate(38 * kMiB), first);
+  EXPECT_TRUE(is_filled(first, 40 * kMiB, 1));
+  EXPECT_EQ(arena_.usable_bytes(first), 40 * kMiB);
+  unload_and_charge_again();
+  EXPECT_TRUE(is_filled(first, 40 * kMiB, 1));
+  arena_.free(first);
+  EXPECT_EQ(Account::managed, 0u) << "what has been unloaded is not kept";
+}
+
 TEST_F(SpareTest, memory_asked_for_as_zero_is_zero) {
   unsigned char* first = allocate(3 * kMiB);
   fill(first, 3 * kMiB, 1);
