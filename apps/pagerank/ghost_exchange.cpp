@@ -5,7 +5,7 @@
 
 #include "agreement.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 
 namespace {
 
@@ -129,4 +129,4 @@ void GhostExchange::fill_message(const LocalGraph& graph, const double* contribu
   graph.sum_ghosts(peer, contributions, [&into](double sum) { *into++ = sum; });
 }
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

@@ -15,7 +15,7 @@
 #include "local_graph.h"
 #include "row_partition.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 
 enum class ExchangeMethod {
   // Nonblocking sends and receives: the values can be released as soon as the sends are complete, while this rank still
@@ -85,4 +85,4 @@ class GhostExchange {
   std::vector<uint64_t> first_values_;  // incoming_, but of the first value
 };
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

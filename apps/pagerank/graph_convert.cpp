@@ -5,19 +5,19 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <exception>
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "csr_builder.h"
 #include "csr_file.h"
-#include "edge_buckets.h"
+#include "entry_buckets.h"
 #include "option_values.h"
+#include "program.h"
 #include "text_graph.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 namespace {
 
 constexpr char kHelp[] =
@@ -66,7 +66,7 @@ Options parse_options(int argument_count, char** arguments) {
         options.is_undirected = true;
         break;
       case 'n':
-        options.vertex_count = parse_whole_number("--vertices", optarg, 1, kMaxVertexCount);
+        options.vertex_count = parse_whole_number("--vertices", optarg, 1, kMaxRowCount);
         break;
       case 'f':
         options.format = parse_format(optarg);
@@ -100,22 +100,17 @@ class InputGraph {
   }
 
   // Counts edges by row block; afterwards vertex_count() is known.
-  std::vector<uint64_t> count_edges() {
-    std::vector<uint64_t> edges_of_block;
+  BucketPlan<uint32_t> plan_buckets() {
+    RowBlockCounts<uint32_t> counts;
     uint64_t vertices_seen = 0;
     visit([&](uint64_t source, uint64_t target) {
       vertices_seen = std::max({vertices_seen, source + 1, target + 1});
-      const uint64_t block = source >> kRowBlockBits;
-      if (block >= edges_of_block.size()) {
-        edges_of_block.resize(block + 1);
-      }
-      ++edges_of_block[block];
+      counts.add(source);
     });
     if (format_ == TextFormat::edge_list) {
       vertex_count_ = options_.vertex_count.value_or(vertices_seen);
     }
-    edges_of_block.resize((vertex_count_ + (uint64_t{1} << kRowBlockBits) - 1) >> kRowBlockBits);
-    return edges_of_block;
+    return counts.plan(vertex_count_);
   }
 
   void visit(const EdgeVisitor& visit_edge) {
@@ -126,7 +121,7 @@ class InputGraph {
       }
     };
     if (format_ == TextFormat::edge_list) {
-      read_edge_list(options_.input, options_.vertex_count.value_or(kMaxVertexCount), both);
+      read_edge_list(options_.input, options_.vertex_count.value_or(kMaxRowCount), both);
     } else {
       read_matrix_market(
           options_.input, [&](uint64_t vertex_count) { vertex_count_ = vertex_count; }, both);
@@ -143,12 +138,13 @@ class InputGraph {
 
 void convert(const Options& options) {
   InputGraph input(options);
-  const std::vector<uint64_t> edges_of_block = input.count_edges();
-  CsrWriter writer(options.output, input.vertex_count());
-  EdgeBuckets buckets(BucketPlan::balanced(input.vertex_count(), edges_of_block), options.output);
-  EdgeBuckets::Appender appender(buckets);
+  BucketPlan<uint32_t> plan = input.plan_buckets();
+  const uint64_t vertex_count = input.vertex_count();
+  CsrWriter writer(options.output, {vertex_count, vertex_count, 0});
+  EntryBuckets<uint32_t> buckets(std::move(plan), options.output);
+  EntryBuckets<uint32_t>::Appender appender(buckets);
   input.visit([&](uint64_t source, uint64_t target) {
-    if (source >= input.vertex_count()) {
+    if (source >= vertex_count || target >= vertex_count) {
       throw std::runtime_error(options.input + " has changed while it was read");
     }
     appender.append({static_cast<uint32_t>(source), static_cast<uint32_t>(target)});
@@ -156,27 +152,19 @@ void convert(const Options& options) {
   appender.flush();
   const uint64_t edge_count = build_csr(buckets, writer, options.thread_count);
   writer.finish(edge_count);
-  std::printf("%s: %" PRIu64 " vertices, %" PRIu64 " edges\n", options.output.c_str(), input.vertex_count(),
-              edge_count);
+  std::printf("%s: %" PRIu64 " vertices, %" PRIu64 " edges\n", options.output.c_str(), vertex_count, edge_count);
 }
 
 }  // namespace
-}  // namespace pagerank
+}  // namespace apps::pagerank
 
 int main(int argument_count, char** arguments) {
-  try {
-    const pagerank::Options options = pagerank::parse_options(argument_count, arguments);
+  return apps::run_program("graph-convert", "not enough memory for the buckets of rows; use fewer --threads", [&] {
+    const apps::pagerank::Options options = apps::pagerank::parse_options(argument_count, arguments);
     if (options.wants_help) {
-      std::fputs(pagerank::kHelp, stdout);
-      return 0;
+      std::fputs(apps::pagerank::kHelp, stdout);
+      return;
     }
-    pagerank::convert(options);
-    return 0;
-  } catch (const pagerank::UsageError& error) {
-    std::fprintf(stderr, "graph-convert: %s\n", error.what());
-    return pagerank::kExitUsage;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "graph-convert: %s\n", error.what());
-    return pagerank::kExitFailure;
-  }
+    apps::pagerank::convert(options);
+  });
 }

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,8 +13,10 @@
 #include "csr_file.h"
 #include "kronecker.h"
 #include "option_values.h"
+#include "program.h"
+#include "run_threads.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 namespace {
 
 constexpr char kHelp[] =
@@ -80,15 +81,16 @@ Options parse_options(int argument_count, char** arguments) {
 void generate(const Options& options) {
   const uint64_t vertex_count = uint64_t{1} << options.scale;
   const KroneckerGenerator generator(options.scale, vertex_count * options.edge_factor, options.seed);
-  const uint64_t row_block = uint64_t{1} << kRowBlockBits;
+  using Plan = BucketPlan<uint32_t>;
+  const uint64_t row_block = uint64_t{1} << Plan::kRowBlockBits;
   const std::vector<uint64_t> edges_of_block((vertex_count + row_block - 1) / row_block,
                                              options.edge_factor * std::min(row_block, vertex_count));
   const auto start = std::chrono::steady_clock::now();
-  CsrWriter writer(options.output, vertex_count);
-  EdgeBuckets buckets(BucketPlan::balanced(vertex_count, edges_of_block), options.output);
+  CsrWriter writer(options.output, {vertex_count, vertex_count, 0});
+  EntryBuckets<uint32_t> buckets(Plan::balanced(vertex_count, edges_of_block), options.output);
   std::atomic<uint64_t> next_block = 0;
   run_threads(options.thread_count, [&](unsigned) {
-    EdgeBuckets::Appender appender(buckets);
+    EntryBuckets<uint32_t>::Appender appender(buckets);
     for (uint64_t block = next_block++; block < generator.block_count(); block = next_block++) {
       generator.make_block(block, appender);
     }
@@ -103,22 +105,15 @@ void generate(const Options& options) {
 }
 
 }  // namespace
-}  // namespace pagerank
+}  // namespace apps::pagerank
 
 int main(int argument_count, char** arguments) {
-  try {
-    const pagerank::Options options = pagerank::parse_options(argument_count, arguments);
+  return apps::run_program("graph-generate", "not enough memory; use fewer --threads", [&] {
+    const apps::pagerank::Options options = apps::pagerank::parse_options(argument_count, arguments);
     if (options.wants_help) {
-      std::fputs(pagerank::kHelp, stdout);
-      return 0;
+      std::fputs(apps::pagerank::kHelp, stdout);
+      return;
     }
-    pagerank::generate(options);
-    return 0;
-  } catch (const pagerank::UsageError& error) {
-    std::fprintf(stderr, "graph-generate: %s\n", error.what());
-    return pagerank::kExitUsage;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "graph-generate: %s\n", error.what());
-    return pagerank::kExitFailure;
-  }
+    apps::pagerank::generate(options);
+  });
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace pagerank {
+namespace apps::pagerank {
 
 bool is_higher(const RankedVertex& left, const RankedVertex& right) {
   return left.rank != right.rank ? left.rank > right.rank : left.vertex < right.vertex;
@@ -26,4 +26,4 @@ std::vector<RankedVertex> highest_ranks(std::span<const double> ranks, uint64_t 
   return heap;
 }
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

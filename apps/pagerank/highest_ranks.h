@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace pagerank {
+namespace apps::pagerank {
 
 struct RankedVertex {
   double rank;
@@ -18,4 +18,4 @@ bool is_higher(const RankedVertex& left, const RankedVertex& right);
 // The `count` highest of `ranks`, in the order of is_higher().
 std::vector<RankedVertex> highest_ranks(std::span<const double> ranks, uint64_t first_vertex, uint64_t count);
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

@@ -2,25 +2,11 @@
 
 #include <algorithm>
 
-namespace pagerank {
+#include "random_bits.h"
+
+namespace apps::pagerank {
 
 namespace {
-
-// SplitMix64: a counter, passed through a mixing function that is a bijection of 64 bits.
-class RandomBits {
- public:
-  explicit RandomBits(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15;
-    uint64_t mixed = state_;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-    return mixed ^ (mixed >> 31);
-  }
-
- private:
-  uint64_t state_;
-};
 
 // Three levels of the recursion take 21 random bits each from one 64-bit draw: the probabilities are exact to 4.8e-7.
 constexpr unsigned kLevelBits = 21;
@@ -56,21 +42,11 @@ Endpoints draw_edge(unsigned scale, RandomBits& random) {
 
 }  // namespace
 
-VertexPermutation::VertexPermutation(unsigned bits, uint64_t seed)
-    : mask_((uint64_t{1} << bits) - 1), shift_((bits + 1) / 2) {
-  RandomBits random(~seed);
-  for (int round = 0; round < kRounds; ++round) {
-    multipliers_[round] = random.next() | 1;
-    increments_[round] = random.next();
-  }
-}
-
 KroneckerGenerator::KroneckerGenerator(unsigned scale, uint64_t edge_count, uint64_t seed)
     : scale_(scale), edge_count_(edge_count), seed_(seed), permutation_(scale, seed) {}
 
-void KroneckerGenerator::make_block(uint64_t block, EdgeBuckets::Appender& appender) const {
-  RandomBits seeds(seed_);
-  RandomBits random(seeds.next() ^ RandomBits(block).next());
+void KroneckerGenerator::make_block(uint64_t block, EntryBuckets<uint32_t>::Appender& appender) const {
+  RandomBits random = random_stream(seed_, block);
   const uint64_t end = std::min(edge_count_, (block + 1) * kBlockEdges);
   for (uint64_t edge = block * kBlockEdges; edge < end; ++edge) {
     const Endpoints endpoints = draw_edge(scale_, random);
@@ -81,4 +57,4 @@ void KroneckerGenerator::make_block(uint64_t block, EdgeBuckets::Appender& appen
   }
 }
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

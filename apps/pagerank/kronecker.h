@@ -5,31 +5,10 @@
 
 #include <cstdint>
 
-#include "edge_buckets.h"
+#include "entry_buckets.h"
+#include "random_permutation.h"
 
-namespace pagerank {
-
-// A pseudorandom bijection of [0, 2^bits). It needs no table: each of its steps (multiply by an odd number, add,
-// exclusive or with the own high half) can be undone modulo 2^bits.
-class VertexPermutation {
- public:
-  VertexPermutation(unsigned bits, uint64_t seed);
-
-  uint64_t operator()(uint64_t vertex) const {
-    for (int round = 0; round < kRounds; ++round) {
-      vertex = (vertex * multipliers_[round] + increments_[round]) & mask_;
-      vertex ^= vertex >> shift_;
-    }
-    return vertex;
-  }
-
- private:
-  static constexpr int kRounds = 4;
-  uint64_t multipliers_[kRounds];
-  uint64_t increments_[kRounds];
-  uint64_t mask_;
-  unsigned shift_;
-};
+namespace apps::pagerank {
 
 class KroneckerGenerator {
  public:
@@ -39,7 +18,7 @@ class KroneckerGenerator {
   // Edges are made in blocks that can be made in any order: block b of block_count().
   [[nodiscard]] uint64_t block_count() const { return (edge_count_ + kBlockEdges - 1) / kBlockEdges; }
   // Appends the edges of a block except those from a vertex to itself.
-  void make_block(uint64_t block, EdgeBuckets::Appender& appender) const;
+  void make_block(uint64_t block, EntryBuckets<uint32_t>::Appender& appender) const;
 
  private:
   static constexpr uint64_t kBlockEdges = uint64_t{1} << 16;
@@ -47,7 +26,7 @@ class KroneckerGenerator {
   unsigned scale_;
   uint64_t edge_count_;
   uint64_t seed_;
-  VertexPermutation permutation_;
+  BitPermutation permutation_;
 };
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

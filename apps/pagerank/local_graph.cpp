@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace pagerank {
+namespace apps::pagerank {
 
 namespace {
 
@@ -27,8 +27,8 @@ void for_each_chunk(const CsrReader& graph, uint64_t first_edge, uint64_t edge_c
   LargeArray<uint32_t> chunk(std::min(edge_count, kChunkColumns));
   for (uint64_t done = 0; done < edge_count;) {
     const std::span<uint32_t> columns(chunk.data(), std::min(edge_count - done, kChunkColumns));
-    graph.read_columns(first_edge + done, columns);
-    graph.check_columns(first_edge + done, columns);
+    graph.read_entries(first_edge + done, columns);
+    graph.check_columns<uint32_t>(first_edge + done, columns);
     visit(columns);
     done += columns.size();
   }
@@ -194,4 +194,4 @@ void LocalGraph::group_by_ghost(OwnerBuckets& buckets, int owner, uint64_t owner
   }
 }
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

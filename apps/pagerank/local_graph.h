@@ -21,7 +21,7 @@
 #include "large_array.h"
 #include "row_partition.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 
 struct SourceRun {
   uint32_t edges_per_ghost;
@@ -129,4 +129,4 @@ void LocalGraph::sum_ghosts(int owner, const double* contributions, const Store&
   }
 }
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

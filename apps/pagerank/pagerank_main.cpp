@@ -3,7 +3,6 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <vector>
 
@@ -13,6 +12,8 @@
 #include "ghost_exchange.h"
 #include "iteration_times.h"
 #include "local_graph.h"
+#include "mpi_program.h"
+#include "open_together.h"
 #include "option_values.h"
 #include "pagerank_options.h"
 #include "progress.h"
@@ -20,31 +21,10 @@
 #include "rank_output.h"
 #include "row_partition.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 namespace {
 
-// Rank 0 looks at the file first: most bad files are found by one rank, before others touch them.
-CsrReader open_together(MPI_Comm communicator, int rank, const std::string& path) {
-  std::unique_ptr<CsrReader> graph;
-  run_together(communicator, [&] {
-    if (rank == 0) {
-      graph = std::make_unique<CsrReader>(path);
-    }
-  });
-  run_together(communicator, [&] {
-    if (rank != 0) {
-      graph = std::make_unique<CsrReader>(path);
-    }
-  });
-  uint64_t counts[2] = {graph->vertex_count(), graph->edge_count()};
-  MPI_Bcast(counts, 2, MPI_UINT64_T, 0, communicator);
-  run_together(communicator, [&] {
-    if (counts[0] != graph->vertex_count() || counts[1] != graph->edge_count()) {
-      throw std::runtime_error("sees another graph in " + path + " than rank 0; put the file where all ranks see it");
-    }
-  });
-  return std::move(*graph);
-}
+constexpr char kWantOfMemory[] = "not enough memory; use more ranks or more memory";
 
 void print_sizes(MPI_Comm communicator, int rank, const CsrReader& csr, const LocalGraph& graph,
                  const GhostExchange& exchange) {
@@ -59,7 +39,7 @@ void print_sizes(MPI_Comm communicator, int rank, const CsrReader& csr, const Lo
   MPI_Reduce(mine, largest, 3, MPI_UINT64_T, MPI_MAX, 0, communicator);
   if (rank == 0) {
     constexpr double kMiB = 1 << 20;
-    std::printf("graph: %" PRIu64 " vertices, %" PRIu64 " edges\n", csr.vertex_count(), csr.edge_count());
+    std::printf("graph: %" PRIu64 " vertices, %" PRIu64 " edges\n", csr.row_count(), csr.entry_count());
     std::printf("data of all ranks: %.1f MiB (%.1f read only, %.1f written in each iteration)\n", sums[2] / kMiB,
                 sums[0] / kMiB, sums[1] / kMiB);
     std::printf("data of the largest rank: %.1f MiB\n", largest[2] / kMiB);
@@ -104,21 +84,21 @@ void run(const PageRankOptions& options) {
   const MPI_Comm communicator = MPI_COMM_WORLD;
   int rank = 0;
   MPI_Comm_rank(communicator, &rank);
-  const CsrReader csr = open_together(communicator, rank, options.graph);
+  const CsrReader csr = open_together(communicator, options.graph, kGraphKind);
   const RowPartition partition = RowPartition::balanced(communicator, csr);
   std::unique_ptr<LocalGraph> graph;
   run_together(communicator, [&] { graph = std::make_unique<LocalGraph>(csr, partition, rank); });
   const GhostExchange exchange(communicator, partition, *graph, options.exchange);
   print_sizes(communicator, rank, csr, *graph, exchange);
 
-  RankIteration iteration(*graph, exchange, rank, csr.vertex_count(), options.damping);
+  RankIteration iteration(*graph, exchange, rank, csr.row_count(), options.damping);
   MPI_Barrier(communicator);  // the first iteration's time is not to contain the reading of others
   iterate(options, rank, iteration);
   print_result(communicator, rank, iteration);
 
   const uint64_t first_row = partition.first_row(rank);
   if (!options.output.empty()) {
-    write_ranks(communicator, options.output, iteration.ranks(), first_row, csr.vertex_count());
+    write_ranks(communicator, options.output, iteration.ranks(), first_row, csr.row_count());
   }
   for (uint64_t place = 1;
        const RankedVertex& ranked : gather_highest(communicator, iteration.ranks(), first_row, options.top_count)) {
@@ -126,39 +106,16 @@ void run(const PageRankOptions& options) {
   }
 }
 
-int run_command(int argument_count, char** arguments) {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  try {
-    const PageRankOptions options = parse_pagerank_options(argument_count, arguments);
-    if (options.wants_help) {
-      std::fputs(rank == 0 ? pagerank_help() : "", stdout);
-      return 0;
-    }
-    run(options);
-    return 0;
-  } catch (const UsageError& error) {
-    // All ranks have the same command line.
-    if (rank == 0) {
-      std::fprintf(stderr, "pagerank: rank 0: %s\n", error.what());
-    }
-    return kExitUsage;
-  } catch (const AgreedFailure&) {
-    return kExitFailure;
-  } catch (const std::exception& error) {
-    // Not agreed on: the others may be waiting for this rank.
-    std::fprintf(stderr, "pagerank: rank %d: %s; use more ranks or more memory\n", rank, error.what());
-    MPI_Abort(MPI_COMM_WORLD, kExitFailure);
-    return kExitFailure;
-  }
-}
-
 }  // namespace
-}  // namespace pagerank
+}  // namespace apps::pagerank
 
 int main(int argument_count, char** arguments) {
-  MPI_Init(&argument_count, &arguments);
-  const int status = pagerank::run_command(argument_count, arguments);
-  MPI_Finalize();
-  return status;
+  return apps::run_mpi_program("pagerank", argument_count, arguments, apps::pagerank::kWantOfMemory, [&](int rank) {
+    const apps::pagerank::PageRankOptions options = apps::pagerank::parse_pagerank_options(argument_count, arguments);
+    if (options.wants_help) {
+      std::fputs(rank == 0 ? apps::pagerank::pagerank_help() : "", stdout);
+      return;
+    }
+    apps::pagerank::run(options);
+  });
 }

@@ -4,7 +4,7 @@
 
 #include "option_values.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 
 namespace {
 
@@ -28,14 +28,6 @@ command line.
 
 // Beyond this a list is not for reading, and --output is the way to have it.
 constexpr uint64_t kMaxTopCount = 1000000;
-
-ProgressStyle parse_progress(const char* text) {
-  const std::string style = text == nullptr ? "auto" : text;
-  if (style != "auto" && style != "bar" && style != "lines") {
-    throw UsageError("option --progress: '" + style + "' is none of auto, bar, lines");
-  }
-  return style == "auto" ? ProgressStyle::automatic : style == "bar" ? ProgressStyle::bar : ProgressStyle::lines;
-}
 
 ExchangeMethod parse_exchange(const std::string& method) {
   if (method != "messages" && method != "alltoallv") {
@@ -80,7 +72,7 @@ PageRankOptions parse_pagerank_options(int argument_count, char** arguments) {
         options.top_count = parse_whole_number("--top", optarg, 0, kMaxTopCount);
         break;
       case 'P':
-        options.progress = parse_progress(optarg);
+        options.progress = parse_progress_style(optarg);
         break;
       case 'E':
         options.exchange = parse_exchange(optarg);
@@ -99,4 +91,4 @@ PageRankOptions parse_pagerank_options(int argument_count, char** arguments) {
   return options;
 }
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

@@ -7,7 +7,7 @@
 #include "ghost_exchange.h"
 #include "progress.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 
 struct PageRankOptions {
   std::string graph;
@@ -26,4 +26,4 @@ PageRankOptions parse_pagerank_options(int argument_count, char** arguments);
 
 [[nodiscard]] const char* pagerank_help();
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

@@ -5,7 +5,7 @@
 
 #include "blocked_sum.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 
 RankIteration::RankIteration(const LocalGraph& graph, const GhostExchange& exchange, int rank, uint64_t vertex_count,
                              double damping)
@@ -64,4 +64,4 @@ void RankIteration::advance() {
   ++iteration_count_;
 }
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

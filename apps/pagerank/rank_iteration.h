@@ -11,7 +11,7 @@
 #include "large_array.h"
 #include "local_graph.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 
 class RankIteration {
  public:
@@ -43,4 +43,4 @@ class RankIteration {
   double previous_change_ = 0;
 };
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

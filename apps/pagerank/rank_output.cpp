@@ -1,13 +1,11 @@
 #include "rank_output.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 
-#include "agreement.h"
 #include "file_io.h"
+#include "output_together.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 
 std::vector<RankedVertex> gather_highest(MPI_Comm communicator, std::span<const double> ranks, uint64_t first_vertex,
                                          uint64_t count) {
@@ -32,18 +30,9 @@ std::vector<RankedVertex> gather_highest(MPI_Comm communicator, std::span<const 
 
 void write_ranks(MPI_Comm communicator, const std::string& path, std::span<const double> ranks, uint64_t first_vertex,
                  uint64_t vertex_count) {
-  int rank = 0;
-  MPI_Comm_rank(communicator, &rank);
-  run_together(communicator, [&] {
-    if (rank == 0) {
-      File(path, O_WRONLY | O_CREAT | O_TRUNC).resize(vertex_count * sizeof(double));
-    }
-  });
-  run_together(communicator, [&] {
-    File file(path, O_WRONLY);
-    file.write_at(first_vertex * sizeof(double), ranks.data(), ranks.size_bytes());
-    file.close();
-  });
+  write_together(communicator, {{path, vertex_count * sizeof(double), [&](const File& file) {
+                                   file.write_at(first_vertex * sizeof(double), ranks.data(), ranks.size_bytes());
+                                 }}});
 }
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

@@ -10,7 +10,7 @@
 
 #include "highest_ranks.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 
 // Collective. The `count` highest of all ranks, on rank 0.
 std::vector<RankedVertex> gather_highest(MPI_Comm communicator, std::span<const double> ranks, uint64_t first_vertex,
@@ -20,4 +20,4 @@ std::vector<RankedVertex> gather_highest(MPI_Comm communicator, std::span<const 
 void write_ranks(MPI_Comm communicator, const std::string& path, std::span<const double> ranks, uint64_t first_vertex,
                  uint64_t vertex_count);
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

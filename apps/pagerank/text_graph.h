@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace pagerank {
+namespace apps::pagerank {
 
 enum class TextFormat { edge_list, matrix_market };
 
@@ -26,4 +26,4 @@ void read_edge_list(const std::string& path, uint64_t vertex_limit, const EdgeVi
 void read_matrix_market(const std::string& path, const std::function<void(uint64_t vertex_count)>& begin,
                         const EdgeVisitor& visit);
 
-}  // namespace pagerank
+}  // namespace apps::pagerank

@@ -142,3 +142,12 @@ class ControlGroup:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
+
+
+def why_unlimited() -> str:
+    """Why no program can be given a limit here; empty: it can."""
+    try:
+        with ControlGroup(1 << 30, may_swap=False):
+            return ""
+    except NoControlGroups as reason:
+        return str(reason)

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from measuring import machine
 from measuring.build import Build, add_build_options
-from measuring.control_group import NoControlGroups
+from measuring.control_group import why_unlimited
 from measuring.limited_run import Swap, run_limited
 from measuring.program_run import Outcome, RunFailed, run
 from measuring.residency import job_limit_bytes
@@ -109,6 +109,7 @@ class Measurement:
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self.samples: Dict[str, List[Sample]] = {}
         self.left_out: Dict[str, str] = {}
+        self.unlimited_because = why_unlimited()
         self._options = options
         self._folder = folder
 
@@ -134,12 +135,14 @@ class Measurement:
         try:
             outcome = self._run(contender, data)
             self.samples.setdefault(contender.name, []).append(sample_of(outcome, contender.summary))
-        except (NoControlGroups, NoSwap, RunFailed) as reason:
+        except (NoSwap, RunFailed) as reason:
             self.left_out[contender.name] = str(reason)
 
     def _run(self, contender: Contender, data: int) -> Outcome:
         limit_s = self._options.limit
-        if not contender.is_limited:
+        if contender.may_swap and self.unlimited_because:
+            raise NoSwap(self.unlimited_because)
+        if not contender.is_limited or self.unlimited_because:
             return run(contender.command, limit_s)
         swap = Swap(self._folder / "swap", 2 * data + (1 << 30)) if contender.may_swap else None
         limit_bytes = job_limit_bytes(budget_bytes(self._options), self._options.ranks)
@@ -186,6 +189,8 @@ def main() -> int:
                 measurement.run_all(everyone)
                 head = [mode, "s per round", "x in memory", "swap is slower", "bytes moved / data"]
                 print("\n" + table([head, *rows(measurement, everyone, options)]), flush=True)
+                if measurement.unlimited_because:
+                    print(f"  NO LIMIT on contenders: {measurement.unlimited_because}")
                 for name, reason in measurement.left_out.items():
                     print(f"  left out: {name}: {reason}")
                 problems += [f"{mode}: {measurement.disagreement()}"] if measurement.disagreement() else []

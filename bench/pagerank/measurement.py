@@ -1,12 +1,12 @@
 """Runs contenders, interleaved, and keeps what was measured."""
 
-import os
 import re
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional
 
 from contenders import Contender, Setting, Target
-from measuring.control_group import ControlGroup, NoControlGroups
+from measuring.control_group import why_unlimited
+from measuring.file_cache import forget_file_cache
 from measuring.limited_run import KilledForMemory, Swap, run_limited
 from measuring.program_run import Outcome, RunFailed, run
 from measuring.residency import ResidencySampler
@@ -46,16 +46,6 @@ def _sample(outcome: Outcome, when: str) -> Sample:
     if not times or not change:
         raise RunFailed(f"no times in its output:\n{text}")
     return Sample(when, outcome.wall_s, sum(times) / len(times), outcome.processor_s, change.group(1))
-
-
-def forget_file_cache(path: Path) -> None:
-    """So that each run reads the file from the disk, and its own group is charged for the cache."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)  # what is not written yet cannot be dropped
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(descriptor)
 
 
 class Measurement:
@@ -126,12 +116,9 @@ class Measurement:
         return "" if len(changes) <= 1 else f"contenders do not agree on the last iteration's change: {changes}"
 
     def _find_limits(self) -> None:
-        try:
-            with ControlGroup(self._setting.limit_bytes, may_swap=False):
-                pass
-        except NoControlGroups as reason:
-            self.unlimited_because = str(reason)
-            self.left_out["swap"] = str(reason)
+        self.unlimited_because = why_unlimited()
+        if self.unlimited_because:
+            self.left_out["swap"] = self.unlimited_because
 
     def _run_once(self, contender: Contender, when: str) -> None:
         self._say(f"{contender.title}: {when}")

@@ -1,7 +1,6 @@
 // pagerank-serial: PageRank of a graph that is larger than memory, written by hand for one process, to measure Spillway
 // against. The vectors of current and next ranks are in memory; each iteration reads the graph front to back with
 // O_DIRECT, on threads that read ahead, and pushes. The same result as pagerank, but for rounding.
-#include <fcntl.h>
 #include <getopt.h>
 
 #include <algorithm>
@@ -9,20 +8,20 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <span>
 #include <string>
 
 #include "blocked_sum.h"
 #include "csr_file.h"
 #include "direct_stream.h"
-#include "file_io.h"
 #include "highest_ranks.h"
 #include "iteration_times.h"
 #include "large_array.h"
 #include "option_values.h"
+#include "partial_file.h"
+#include "program.h"
 
-namespace pagerank {
+namespace apps::pagerank {
 namespace {
 
 constexpr char kHelp[] =
@@ -114,19 +113,19 @@ class SerialPageRank {
   SerialPageRank(const CsrReader& graph, uint64_t iteration_count, double damping)
       : graph_(graph),
         damping_(damping),
-        ranks_(graph.vertex_count(), 1.0 / static_cast<double>(graph.vertex_count())),
-        next_(graph.vertex_count(), 0.0),
-        offsets_(graph.path(), graph.header().offsets_position, graph.vertex_count() + 1, iteration_count),
-        columns_(graph.path(), graph.header().columns_position, graph.edge_count(), iteration_count) {
+        ranks_(graph.row_count(), 1.0 / static_cast<double>(graph.row_count())),
+        next_(graph.row_count(), 0.0),
+        offsets_(graph.path(), graph.header().offsets_position, graph.row_count() + 1, iteration_count),
+        columns_(graph.path(), graph.header().entries_position, graph.entry_count(), iteration_count) {
     if (!offsets_.is_direct()) {
-      std::fputs("pagerank-serial: the file system refuses O_DIRECT; reading through the page cache\n", stderr);
+      warn_of_page_cache("pagerank-serial");
     }
   }
 
   // Returns the L1 difference that the iteration made.
   double advance() {
     const double dangling = push_all();
-    const auto vertex_count = static_cast<double>(graph_.vertex_count());
+    const auto vertex_count = static_cast<double>(graph_.row_count());
     const double base = ((1 - damping_) + damping_ * dangling) / vertex_count;
     BlockedSum change;
     for (size_t vertex = 0; vertex < ranks_.size(); ++vertex) {
@@ -203,9 +202,9 @@ class SerialPageRank {
 };
 
 void run(const Options& options) {
-  const CsrReader graph(options.graph);
+  const CsrReader graph(options.graph, kGraphKind);
   SerialPageRank pagerank(graph, options.iterations, options.damping);
-  std::printf("graph: %" PRIu64 " vertices, %" PRIu64 " edges\n", graph.vertex_count(), graph.edge_count());
+  std::printf("graph: %" PRIu64 " vertices, %" PRIu64 " edges\n", graph.row_count(), graph.entry_count());
   IterationTimes times;
   double change = 0;
   for (uint64_t iteration = 0; iteration < options.iterations; ++iteration) {
@@ -222,9 +221,9 @@ void run(const Options& options) {
   }
   std::printf("sum of ranks: %.12f\nchange in the last iteration: %.3e\n", sum.total(), change);
   if (!options.output.empty()) {
-    File output(options.output, O_WRONLY | O_CREAT | O_TRUNC);
-    output.write_at(0, pagerank.ranks().data(), pagerank.ranks().size_bytes());
-    output.close();
+    PartialFile output(options.output);
+    output.file().write_at(0, pagerank.ranks().data(), pagerank.ranks().size_bytes());
+    output.finish();
   }
   for (uint64_t place = 1; const RankedVertex& ranked : highest_ranks(pagerank.ranks(), 0, options.top_count)) {
     std::printf("%" PRIu64 "\t%" PRIu64 "\t%.9e\n", place++, ranked.vertex, ranked.rank);
@@ -232,22 +231,15 @@ void run(const Options& options) {
 }
 
 }  // namespace
-}  // namespace pagerank
+}  // namespace apps::pagerank
 
 int main(int argument_count, char** arguments) {
-  try {
-    const pagerank::Options options = pagerank::parse_options(argument_count, arguments);
+  return apps::run_program("pagerank-serial", "not enough memory for the ranks of all vertices", [&] {
+    const apps::pagerank::Options options = apps::pagerank::parse_options(argument_count, arguments);
     if (options.wants_help) {
-      std::fputs(pagerank::kHelp, stdout);
-      return 0;
+      std::fputs(apps::pagerank::kHelp, stdout);
+      return;
     }
-    pagerank::run(options);
-    return 0;
-  } catch (const pagerank::UsageError& error) {
-    std::fprintf(stderr, "pagerank-serial: %s\n", error.what());
-    return pagerank::kExitUsage;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "pagerank-serial: %s\n", error.what());
-    return pagerank::kExitFailure;
-  }
+    apps::pagerank::run(options);
+  });
 }

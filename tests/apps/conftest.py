@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the PageRank programs."""
+"""Fixtures of the tests of the applications."""
 
 from pathlib import Path
 from typing import Callable, List
@@ -64,3 +64,47 @@ def serial_ranks(run: Runner, program: Callable[[str], Path], tmp_path: Path) ->
         return read_ranks(tmp_path / "serial")
 
     return ranks_of
+
+
+@pytest.fixture
+def sgd_words(build_dir: Path, plain_mpi: Callable[[str, int], List[str]], flavour: str) -> Callable:
+    """sgd_words(ranks): the words that start sgd under one of the plain MPI libraries."""
+    path = build_dir / "lib" / "spillway" / "tests" / f"sgd-{flavour}"
+    assert path.is_file(), f"{path} has not been built"
+    return lambda ranks: [*plain_mpi(flavour, ranks), path]
+
+
+@pytest.fixture
+def run_sgd(run: Runner, sgd_words: Callable, tmp_path: Path) -> Callable[..., Finished]:
+    """run_sgd(*options, ranks=, status=) with the plain MPI library."""
+
+    def run_it(*options: object, ranks: int = 4, status: int = 0) -> Finished:
+        words = [*sgd_words(ranks), "--scratch-dir", tmp_path]
+        return run(*words, *options, status=status, timeout_s=PROGRAM_LIMIT_S)
+
+    return run_it
+
+
+@pytest.fixture
+def sgd_under_spillway(
+    run: Runner, spillway: Path, build_dir: Path, spill_dir: Path, tmp_path: Path, flavour: str
+) -> Callable[..., Finished]:
+    """sgd_under_spillway(*options, ranks=, memory=, status=): one rank at a time; figures in summary.json."""
+
+    def run_it(*options: object, ranks: int, memory: str, status: int = 0) -> Finished:
+        words = ["-n", ranks, "--slots", 1, "--memory", memory, "--spill-dir", spill_dir, "--summary", "json"]
+        words += ["--summary-file", tmp_path / "summary.json", "--"]
+        program = build_dir / "lib" / "spillway" / "tests" / f"sgd-{flavour}"
+        options = ("--scratch-dir", tmp_path, *options)
+        return run(spillway, "run", *words, program, *options, status=status, timeout_s=PROGRAM_LIMIT_S)
+
+    return run_it
+
+
+@pytest.fixture
+def run_sgd_serial(run: Runner, program: Callable[[str], Path], tmp_path: Path) -> Callable[..., Finished]:
+    def run_it(*options: object, status: int = 0) -> Finished:
+        words = [program("sgd-serial"), "--scratch-dir", tmp_path]
+        return run(*words, *options, status=status, timeout_s=PROGRAM_LIMIT_S)
+
+    return run_it

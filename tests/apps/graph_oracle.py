@@ -1,4 +1,4 @@
-"""Graphs, their file format and PageRank in plain Python: written from docs/reference/csr-format.md, to compare with.
+"""Graphs and PageRank in plain Python, to compare with.
 
 A graph is a list of rows; row u lists the vertices that u points to.
 """
@@ -8,58 +8,23 @@ import random
 import struct
 from array import array
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import List, Sequence, Tuple
+
+from csr_oracle import decode_rows, encode_rows, entries_position
 
 Graph = List[List[int]]
 
-MAGIC = b"SPWYCSR\n"
-ALIGNMENT = 4096
-HEADER = struct.Struct("<8sIIQQQQQ")
-FIELDS = ("magic", "version", "column_bytes", "vertices", "edges", "offsets_at", "columns_at", "file_bytes")
-
-
-def fnv1a(data: bytes) -> int:
-    value = 0xCBF29CE484222325
-    for byte in data:
-        value = (value ^ byte) * 0x100000001B3 % 2**64
-    return value
-
-
-def columns_position(vertices: int) -> int:
-    end = ALIGNMENT + 8 * (vertices + 1)
-    return -(-end // ALIGNMENT) * ALIGNMENT
-
-
-def header_bytes(vertex_count: int, edge_count: int, checksum: Optional[int] = None, **changes: object) -> bytes:
-    """A header; `changes` replace fields, under a checksum that is right unless it is given."""
-    columns_at = columns_position(vertex_count)
-    values: Dict[str, object] = dict(
-        zip(FIELDS, (MAGIC, 1, 4, vertex_count, edge_count, ALIGNMENT, columns_at, columns_at + 4 * edge_count))
-    )
-    values.update(changes)
-    fields = HEADER.pack(*(values[name] for name in FIELDS))
-    return fields + struct.pack("<Q", fnv1a(fields) if checksum is None else checksum)
-
 
 def encode(graph: Graph) -> bytearray:
-    offsets = array("Q", [0])
-    for row in graph:
-        offsets.append(offsets[-1] + len(row))
     columns = array("I", [column for row in graph for column in row])
-    content = bytearray(columns_position(len(graph)))
-    content[:64] = header_bytes(len(graph), len(columns))
-    content[ALIGNMENT : ALIGNMENT + 8 * len(offsets)] = offsets.tobytes()
-    return content + columns.tobytes()
+    return encode_rows([len(row) for row in graph], len(graph), 0, columns.tobytes())
 
 
 def decode(content: bytes) -> Graph:
-    """REQUIRES: a valid file; a header that is not byte for byte as specified fails."""
-    vertices, edges = struct.unpack_from("<QQ", content, 16)
-    assert content[:64] == header_bytes(vertices, edges)
-    assert len(content) == columns_position(vertices) + 4 * edges
-    offsets = struct.unpack_from(f"<{vertices + 1}Q", content, ALIGNMENT)
-    columns = struct.unpack_from(f"<{edges}I", content, columns_position(vertices))
-    assert offsets[0] == 0 and offsets[-1] == edges
+    """REQUIRES: a valid file."""
+    vertices, offsets = decode_rows(content, 0)
+    assert vertices == len(offsets) - 1
+    columns = struct.unpack_from(f"<{offsets[-1]}I", content, entries_position(vertices))
     return [list(columns[begin:end]) for begin, end in zip(offsets, offsets[1:])]
 
 

@@ -6,6 +6,7 @@ from typing import Callable, List, Set, Tuple
 
 import pytest
 from graph_oracle import Graph, decode
+from limits import little_memory
 from runner import Finished, Runner
 
 Edges = List[Tuple[int, int]]
@@ -78,6 +79,16 @@ def test_a_row_larger_than_a_bucket_is_kept_whole(convert: Convert, graph: Calla
     edges = [(5000, target) for target in range(20000)] + [(4096, 1), (4095, 2), (8192, 3)]
     convert("".join(f"{u} {v}\n" for u, v in edges))
     assert graph() == rows_of(edges, 20000)
+
+
+def test_memory_is_bounded_where_vertices_have_no_edges(
+    run: Runner, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    # A single bucket of all rows would take 183 MiB.
+    (tmp_path / "input").write_text("11999999 1\n")
+    words = [program("graph-convert"), "--threads", 1, tmp_path / "input", tmp_path / "graph.csr"]
+    assert "12000000 vertices, 1 edges" in run(*little_memory(145 << 10), *words).stdout
+    (tmp_path / "graph.csr").unlink()
 
 
 def matrix(field: str, symmetry: str, vertices: int, edges: Edges) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Callable, Dict, Tuple
 
 import pytest
-from graph_oracle import ALIGNMENT, columns_position, encode, header_bytes, random_graph
+from csr_oracle import ALIGNMENT, HEADER_BYTES, entries_position, header_bytes
+from graph_oracle import encode, random_graph
 from runner import Finished, Runner
 
 GRAPH = random_graph(300, 4000, seed=5)
@@ -15,12 +16,12 @@ WHOLE = bytes(encode(GRAPH))
 
 
 def with_header(**changes: object) -> bytes:
-    return header_bytes(VERTICES, EDGES, **changes) + WHOLE[64:]
+    return header_bytes(VERTICES, VERTICES, EDGES, **changes) + WHOLE[HEADER_BYTES:]
 
 
 def with_column(entry: int, column: int) -> bytes:
     content = bytearray(WHOLE)
-    struct.pack_into("<I", content, columns_position(VERTICES) + 4 * entry, column)
+    struct.pack_into("<I", content, entries_position(VERTICES) + 4 * entry, column)
     return bytes(content)
 
 
@@ -39,18 +40,21 @@ MALFORMED: Dict[str, Tuple[bytes, str]] = {
     "too_long": (WHOLE + b"\0", "too long"),
     "wrong_magic": (with_header(magic=b"SPWYCSX\n"), "wrong magic"),
     "text_file": (b"0 1\n1 2\n" * 100, "wrong magic"),
-    "newer_version": (with_header(version=2), "version 2"),
+    "newer_version": (with_header(version=3), "version 3"),
     "wrong_checksum": (with_header(checksum=1), "checksum"),
-    "changed_count": (WHOLE[:24] + struct.pack("<Q", EDGES - 1) + WHOLE[32:], "checksum"),
-    "wide_columns": (with_header(column_bytes=8), "more vertices or edges"),
-    "too_many_vertices": (with_header(vertices=2**40), "more vertices or edges"),
-    "too_many_edges": (with_header(edges=2**63), "more vertices or edges"),
-    "wrong_position": (with_header(columns_at=8192 + 4096), "positions contradict"),
+    "changed_count": (WHOLE[:40] + struct.pack("<Q", EDGES - 1) + WHOLE[48:], "checksum"),
+    "reserved_bytes": (with_header(reserved=1), "reserved bytes of the header that are not 0"),
+    "wide_columns": (with_header(column_bytes=8), "more rows, columns or entries"),
+    "too_many_vertices": (with_header(rows=2**40), "more rows, columns or entries"),
+    "too_many_edges": (with_header(entries=2**63), "more rows, columns or entries"),
+    "not_square": (with_header(columns=VERTICES + 1), "not square"),
+    "with_values": (with_header(value_bytes=4), "has values"),
+    "wrong_position": (with_header(entries_at=8192 + 4096), "positions contradict"),
     "first_offset_not_zero": (with_offset(0, 1), "do not span"),
     "last_offset_too_small": (with_offset(VERTICES, EDGES - 1), "do not span"),
     "offsets_backwards": (with_offset(150, 1), "backwards"),
     "offset_beyond_edges": (with_offset(150, 2**60), "go backwards"),
-    "vertex_out_of_range": (with_column(0, VERTICES), f"has vertex {VERTICES} in entry 0"),
+    "vertex_out_of_range": (with_column(0, VERTICES), f"has column {VERTICES} in entry 0"),
     "vertex_out_of_range_at_the_end": (with_column(EDGES - 1, VERTICES), f"in entry {EDGES - 1}, out of range"),
     "negative_vertex": (with_column(EDGES // 2, 2**32 - 3), "-3, if signed"),
 }

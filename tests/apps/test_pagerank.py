@@ -182,7 +182,6 @@ def test_help_is_printed_once(run_pagerank: Callable[..., Finished]) -> None:
 
 def test_output_that_cannot_be_written_is_named(run_pagerank: Callable[..., Finished], tmp_path: Path) -> None:
     path = write_graph(tmp_path / "graph.csr", GRAPHS["random"])
-    for output in (tmp_path / "no" / "such" / "folder", Path("/dev/full")):
-        finished = run_pagerank("-o", output, "-i", 1, path, ranks=3, status=1)
-        assert str(output) in finished.stderr
-        assert "rank 0 of 3" in finished.stderr
+    output = tmp_path / "no" / "such" / "folder"
+    finished = run_pagerank("-o", output, "-i", 1, path, ranks=3, status=1)
+    assert f"pagerank: rank 0 of 3: cannot open {output}.partial: No such file or directory\n" in finished.stderr

@@ -128,8 +128,13 @@ class Suite:
             options = ["-n", layout.ranks, "--slots", layout.slots, "--memory", f"{layout.memory_mib}M"]
             options += ["--mpi", flavour, "--spill-dir", spill_folder]
             return [str(word) for word in (self.options.build / "bin" / "spillway", "run", *options, "--")]
-        oversubscribe = ["--oversubscribe"] if flavour == "openmpi" else []
-        return [str(launcher(self.options.build, flavour)), *oversubscribe, "-n", str(layout.ranks)]
+        words = [str(launcher(self.options.build, flavour)), "-n", str(layout.ranks)]
+        if flavour == "openmpi":
+            return [*words, "--oversubscribe"]
+        if layout.ranks <= len(os.sched_getaffinity(0)):
+            return words
+        taking_turns = self.options.build / "lib" / "spillway" / "tests" / "libtaking-turns.so"
+        return [*words, "env", f"LD_PRELOAD={taking_turns}"]
 
     def run(self, flavour: str, layout: Layout, module: str) -> Outcome:
         folder = self.folder(flavour, layout, module)
