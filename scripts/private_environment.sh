@@ -1,5 +1,5 @@
 # The private environment of a machine on which packages may not be installed: a Python environment in build/env with
-# PyPI's MPICH, build tools and test tools. A compiler, Python or GoogleTest that the machine lacks come from its
+# PyPI's MPICH, build tools and test tools. A compiler, Python, GoogleTest or xxHash that the machine lacks come from its
 # distribution's packages, unpacked into build/env/root.
 
 source scripts/private_packages.sh
@@ -38,6 +38,7 @@ unpack_missing_packages() {
   python_suffices || packages+=(python3)
   # The sources: a compiler from build/env/root cannot use a library that is installed outside it.
   [[ -d /usr/src/googletest && ${#packages[@]} == 0 ]] || packages+=(googletest)
+  [[ -e /usr/include/xxhash.h ]] || packages+=(libxxhash-dev)
   ((${#packages[@]} == 0)) || private_packages "${packages[@]}"
   [[ ! -e $private_root/usr/bin/g++ ]] || wrap_compiler
 }

@@ -105,6 +105,12 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         help="when memory is loaded and unloaded: aggressively (a) or lazily (l) read and written, or as the program "
         "uses it (default: auto)",
     )
+    add(
+        "--no-checksums",
+        dest="checksums",
+        action="store_false",
+        help="do not check that what is read back from the spill directory is what was written there",
+    )
     add("--ranks-per-node", type=_whole_number, metavar="n", help="ranks on each machine; this version runs all on one")
     add("--hosts", metavar="h,...", help="machines to run on; this version accepts this machine's own names only")
     add(

@@ -29,6 +29,7 @@ class RunOptions(NamedTuple):
     summary: str = "text"
     summary_file: Optional[str] = None
     strategy: str = "auto"
+    checksums: bool = True
     detect_deadlock: bool = False
     dry_run: bool = False
 
@@ -46,6 +47,7 @@ class Plan(NamedTuple):
     agent: str
     rank_program: str
     strategy: str
+    keeps_checksums: bool
     detects_deadlock: bool
     warnings: List[str]
 
@@ -68,6 +70,7 @@ class Plan(NamedTuple):
             ("report-fd", report_descriptor),
         ):
             command += [f"--{name}", str(value)]
+        command += [] if self.keeps_checksums else ["--no-checksums"]
         return command + (["--detect-deadlock"] if self.detects_deadlock else []) + ["--"] + self.mpi_command()
 
 
@@ -105,6 +108,7 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
         preload,
         *own,
         options.strategy,
+        options.checksums,
         options.detect_deadlock,
         warnings,
     )
@@ -189,6 +193,7 @@ def render_plan(plan: Plan) -> str:
             f"{plan.spill.path}  ({plan.spill.file_system}, {format_size(plan.spill.free_bytes)} free)",
         ),
         ("strategy", plan.strategy),
+        ("checksums", "of what is spilled" if plan.keeps_checksums else "none"),
         ("MPI settings", " ".join(f"{name}={value}" for name, value in settings.items()) or "none"),
         ("command", shlex.join(plan.mpi_command())),
     )

@@ -33,6 +33,11 @@ inline int advise(void* address, uint64_t bytes, int advice) {
   return static_cast<int>(syscall(SYS_madvise, address, bytes, advice));
 }
 
+// Of each page, whether it is in memory: a byte each, in its lowest bit.
+inline int resident_pages(void* address, uint64_t bytes, unsigned char* pages) {
+  return static_cast<int>(syscall(SYS_mincore, address, bytes, pages));
+}
+
 inline int open(const char* path, int flags) { return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, 0)); }
 
 inline int close(int descriptor) { return static_cast<int>(syscall(SYS_close, descriptor)); }

@@ -39,6 +39,7 @@ node::Segment make_segment(const NodeOptions& options) {
   config.budget_bytes = options.budget_bytes;
   config.cpu_count = options.cpu_count;
   config.strategy = options.strategy;
+  config.keeps_checksums = options.keeps_checksums;
   return node::Segment::create(config);
 }
 

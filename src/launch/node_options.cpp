@@ -10,7 +10,7 @@
 namespace spillway::launch {
 namespace {
 
-enum Option { kRanks = 1, kSlots, kMemory, kSpillDir, kPreload, kCpus, kStrategy, kReportFd, kDetectDeadlock };
+enum Option { kRanks = 1, kSlots, kMemory, kSpillDir, kPreload, kCpus, kStrategy, kReportFd, kDetectDeadlock, kNoChecksums };
 
 constexpr option kOptions[] = {
     {"ranks", required_argument, nullptr, kRanks},
@@ -22,6 +22,7 @@ constexpr option kOptions[] = {
     {"strategy", required_argument, nullptr, kStrategy},
     {"report-fd", required_argument, nullptr, kReportFd},
     {"detect-deadlock", no_argument, nullptr, kDetectDeadlock},
+    {"no-checksums", no_argument, nullptr, kNoChecksums},
     {nullptr, 0, nullptr, 0},
 };
 
@@ -73,6 +74,9 @@ bool take_option(int option, const char* value, NodeOptions& options) {
       return true;
     case kDetectDeadlock:
       options.detects_deadlock = true;
+      return true;
+    case kNoChecksums:
+      options.keeps_checksums = false;
       return true;
     default:
       return false;

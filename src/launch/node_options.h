@@ -19,6 +19,7 @@ struct NodeOptions {
   std::string preload;  // absolute path of the preloaded library
   int report_descriptor = -1;
   bool detects_deadlock = false;
+  bool keeps_checksums = true;
   std::vector<char*> command;  // MPI launcher and its arguments, ended by a null pointer
 };
 

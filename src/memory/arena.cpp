@@ -25,6 +25,7 @@ constexpr uint64_t kSmallestArenaBytes = 1ull << 36;
 // requests than with the longer one.
 constexpr uint64_t kGapBytes = 64 << 10;
 constexpr uint64_t kBounceBytes = 1 << 20;
+constexpr uint64_t kCheckedBytes = 16 << 20;  // mapped at a time
 
 // What other threads are stopped for at a time: some hundredths of a second on a fast device.
 constexpr uint64_t kBatchBytes = 64 << 20;
@@ -37,6 +38,9 @@ constexpr uint64_t kEpochsUntilLook = 8;
 constexpr uint64_t kMaximumSpareBytes = 128 << 20;
 
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// Of the table for so many bytes of the file.
+uint64_t checksum_bytes(uint64_t bytes) { return round_up(bytes / kPageBytes * sizeof(uint64_t), kHugePageBytes); }
 
 void* map_private(uint64_t bytes, int protection) {
   void* address = kernel::map(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -68,10 +72,30 @@ bool Arena::reserve_addresses() {
   history_.initialise(history, history + units);
   const auto first = reinterpret_cast<uint64_t>(range);
   begin_ = round_up(first + 1, kHugePageBytes);  // with a gap: no mapping is in the arena with a part of it only
-  addresses_.initialise(table, kMaximumRegions + 2, begin_, first + bytes);
+  const uint64_t end = first + bytes - checksum_bytes(bytes);
+  addresses_.initialise(table, kMaximumRegions + 2, begin_, end);
   // Last: other threads ask contains() of every address that they free, and must not see one bound without the other.
-  bytes_.store(first + bytes - begin_, std::memory_order_release);
+  bytes_.store(end - begin_, std::memory_order_release);
+  place_checksums();
   return true;
+}
+
+void Arena::keep_checksums() {
+  MutexHolder hold(mutex_);
+  keeps_checksums_ = true;
+  if (bytes_ != 0) place_checksums();
+}
+
+// Behind the arena's own addresses. In small pages: ranks are many, and most have little memory.
+void Arena::place_checksums() {
+  if (!keeps_checksums_) return;
+  auto* table = reinterpret_cast<uint64_t*>(begin_ + bytes_);
+  const uint64_t table_bytes = checksum_bytes(bytes_);
+  if (kernel::map(table, table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+                  -1, 0) == MAP_FAILED)
+    base::fatal("cannot map the table of the spill file's checksums: %s", strerrordesc_np(errno));
+  kernel::advise(table, table_bytes, MADV_NOHUGEPAGE);
+  checksums_.initialise(table);
 }
 
 Arena::Region& Arena::allocation_at(const void* address) {
@@ -101,8 +125,13 @@ bool Arena::map_fresh(uint64_t begin, uint64_t bytes) {
   return true;
 }
 
+uint64_t Arena::region_bytes_for(uint64_t bytes) {
+  const uint64_t wanted = round_up(bytes / kWantedRegions, kHugePageBytes);
+  return std::max(std::clamp(wanted, kLeastRegionBytes, kMostRegionBytes), round_up(bytes / kMostRegions, kHugePageBytes));
+}
+
 void* Arena::place(uint64_t bytes, uint64_t alignment) {
-  const uint64_t region_bytes = std::max(kRegionBytes, round_up(bytes / kMostRegions, kRegionBytes));
+  const uint64_t region_bytes = region_bytes_for(bytes);
   const uint64_t count = (bytes + region_bytes - 1) / region_bytes;
   if (!reserve_addresses() || count > free_entries()) return nullptr;
   const uint64_t begin =
@@ -324,6 +353,45 @@ bool Arena::next_needed(PageRun& rest, PageRun& part, Occasion occasion) const {
   return false;
 }
 
+// Of a run of dirty pages, those that differ from what the file has.
+template <typename Visit>
+void Arena::for_each_changed_part(const Region& region, const PageRun& run, Visit visit) {
+  const uint64_t end = run.begin + run.bytes;
+  uint64_t changed = run.begin;  // where the part begins
+  for (uint64_t page = run.begin; checksums_.are_kept() && page < end; page += kPageBytes) {
+    if (checksums_.replace(region.offset_of(page), reinterpret_cast<const void*>(page))) continue;
+    if (changed != page) visit(PageRun{changed, page - changed, run.state});
+    changed = page + kPageBytes;
+  }
+  if (changed != end) visit(PageRun{changed, end - changed, run.state});
+}
+
+// All that the kernel has read of the file for the rank, also where the rank has changed its copy since: the page cache
+// still has it, but for what it had to drop.
+void Arena::check_what_was_loaded(const Region& region) {
+  if (!checksums_.are_kept()) return;
+  unsigned char resident[kCheckedBytes / kPageBytes];
+  for (uint64_t done = 0; done < region.bytes; done += kCheckedBytes) {
+    const uint64_t bytes = std::min(kCheckedBytes, region.bytes - done), place = region.file_offset + done;
+    void* contents = kernel::map(nullptr, bytes, PROT_READ, MAP_SHARED, file_.descriptor(), place);
+    if (contents == MAP_FAILED) base::fatal("cannot map the spill file: %s", strerrordesc_np(errno));
+    const bool is_known = kernel::resident_pages(contents, bytes, resident) == 0;
+    for (uint64_t page = 0; is_known && page < bytes; page += kPageBytes)
+      if ((resident[page / kPageBytes] & 1) != 0 &&
+          checksums_.is_damaged(place + page, static_cast<const char*>(contents) + page, kPageBytes))
+        file_.fail_for_damage(kPageBytes);
+    kernel::unmap(contents, bytes);
+  }
+}
+
+void Arena::check_what_was_loaded() {
+  if (!file_.is_open()) return;
+  const BlockedSignals no_handlers;
+  MutexHolder hold(mutex_);
+  for (uint32_t i = 0; i < region_count_; ++i)
+    if (regions_[i].begin != 0 && regions_[i].is_file_backed) check_what_was_loaded(regions_[i]);
+}
+
 void Arena::write_dirty_pages(Region& region, Occasion occasion, UnloadResult& result) {
   uint64_t span_begin = 0, span_end = 0;  // dirty pages collected so far, with small clean gaps
   bool has_gaps = false;
@@ -335,21 +403,27 @@ void Arena::write_dirty_pages(Region& region, Occasion occasion, UnloadResult& r
   UseRecorder use(history_, region.predictor, region.file_offset, Pages{region.begin, region.bytes},
                   epoch_ % kEpochsUntilLook == 0);
   uint64_t present_bytes = 0;
-  const auto note = [&](const PageRun& run) {
-    if (run.state == PageState::dirty) {
-      if (span_end != 0 && run.begin - span_end <= (region.is_file_backed ? kGapBytes : 0)) {
-        has_gaps |= run.begin != span_end;
-        span_end = run.begin + run.bytes;
-        return;
-      }
-      write_collected();
-      span_begin = run.begin;
+  const auto collect = [&](const PageRun& run) {
+    if (span_end != 0 && run.begin - span_end <= (region.is_file_backed ? kGapBytes : 0)) {
+      has_gaps |= run.begin != span_end;
       span_end = run.begin + run.bytes;
-      has_gaps = false;
-    } else if (!region.is_file_backed && was_written(region.offset_of(run.begin), run.bytes)) {
-      file_.write_zeros(region.offset_of(run.begin), run.bytes);  // the place in the file has had another user before
+      return;
+    }
+    write_collected();
+    span_begin = run.begin;
+    span_end = run.begin + run.bytes;
+    has_gaps = false;
+  };
+  const auto note = [&](const PageRun& run) {
+    const uint64_t place = region.offset_of(run.begin);
+    if (run.state == PageState::dirty) {
+      for_each_changed_part(region, run, collect);
+    } else if (!region.is_file_backed && was_written(place, run.bytes)) {
+      file_.write_zeros(place, run.bytes);  // the place in the file has had another user before
+      checksums_.replace_by_zeros(place, run.bytes);
     }
   };
+  if (region.is_file_backed) check_what_was_loaded(region);
   PageMap pages(region.begin, region.bytes);
   for (PageRun run; pages.next(run);) {
     if (run.state != PageState::absent) present_bytes += run.bytes;
@@ -413,10 +487,13 @@ void Arena::write_out(Region& region, Occasion occasion, UnloadResult& result) {
     return;
   }
   if (!region.is_file_backed) file_.reserve(region.file_offset, region.bytes);
-  if (!region.is_file_backed && region.beginning == Beginning::program_file)  // what is absent of it is not zero
-    write_span(address, region.bytes, region.file_offset, false, result);
-  else
+  if (!region.is_file_backed && region.beginning == Beginning::program_file) {  // what is absent of it is not zero
+    for_each_changed_part(region, PageRun{region.begin, region.bytes, PageState::dirty}, [&](const PageRun& part) {
+      write_span(reinterpret_cast<void*>(part.begin), part.bytes, region.offset_of(part.begin), false, result);
+    });
+  } else {
     write_dirty_pages(region, occasion, result);
+  }
   if (!region.is_file_backed) mark_written(region.file_offset, region.bytes);
   if (occasion != Occasion::after_use) history_.note_dropped(region.file_offset, region.bytes);
   give_up_pages(region);

@@ -29,6 +29,10 @@
 // A program that knows better may load, unload and discard ranges of its own allocations while it runs (SBMA 3.1). That
 // moves pages, but no charge: a rank that runs is charged for all of its memory, since it may touch any of it.
 //
+// Each page of the file has a checksum (storage/page_checksums.h). What is loaded at once is compared with it before
+// anybody sees it. What the kernel brings in is compared at the next unload, and at the end: a rank that has seen
+// something else than it wrote cannot finish its job.
+//
 // Thread-safe but for unload_range(), during which no thread of the rank may write to what is unloaded; unload(),
 // unload_again() and load_expected() stop the other threads. These and renew() heed Overwrites, and are called by the
 // thread that may change them. Allocates nothing from malloc.
@@ -50,6 +54,7 @@
 #include "memory/pages.h"
 #include "memory/stopped_threads.h"
 #include "memory/use_history.h"
+#include "storage/page_checksums.h"
 #include "storage/spill_file.h"
 
 namespace spillway::memory {
@@ -117,6 +122,7 @@ class Arena {
 
   // From now on allocations are charged to `account`. Returns the bytes allocated so far.
   uint64_t attach(const MemoryAccount& account, const char* spill_directory);
+  void keep_checksums();                                                      // before attach(), or never
   void control_threads(const ThreadControl& threads) { threads_ = threads; }  // before attach()
   void respect(UseByOthers others_use) { others_use_ = others_use; }          // the same
   void heed(const Overwrites& overwrites) { overwrites_ = &overwrites; }      // the same
@@ -178,6 +184,9 @@ class Arena {
   // The regions that others use: none of them is unloaded.
   uint64_t bytes_used_by_others();
 
+  // Ends the process where the kernel has brought in something else than had been written.
+  void check_what_was_loaded();
+
   // Grows whenever that may be another, as far as it depends on the arena.
   uint64_t changes() const { return changes_; }
 
@@ -217,15 +226,19 @@ class Arena {
   };
 
   static constexpr uint64_t kGranuleBytes = 64 << 10;
-  // Of an allocation: long enough for the full rate of a disk. Longer where there would be too many.
-  static constexpr uint64_t kRegionBytes = 16 << 20, kMostRegions = 4096;
+  // Of an allocation: a sixteenth of it, so that what stays of it can be most of what there is room for, but long enough
+  // for the rate of a disk.
+  static constexpr uint64_t kLeastRegionBytes = 2 << 20, kMostRegionBytes = 16 << 20;
+  static constexpr uint64_t kWantedRegions = 16, kMostRegions = 4096;  // the regions of huge ones are longer
   static constexpr uint32_t kMaximumSpare = 16;
   // The kernel allows 65,530 mappings. A piece in the middle of a region makes two more.
   static constexpr uint32_t kMaximumRegions = 60000;
   static constexpr uint32_t kMaximumPieces = 1500;
 
   bool reserve_addresses();
+  void place_checksums();
   MemoryAccount account();
+  static uint64_t region_bytes_for(uint64_t bytes);
   void* place(uint64_t bytes, uint64_t alignment);
   // Of an allocation; `visit` may release what it is given.
   template <typename Visit>
@@ -282,6 +295,9 @@ class Arena {
   void unload_regions(uint64_t wanted_bytes, Occasion occasion, Choice is_chosen, UnloadResult& result);
   bool next_needed(PageRun& rest, PageRun& part, Occasion occasion) const;
   void write_dirty_pages(Region& region, Occasion occasion, UnloadResult& result);
+  void check_what_was_loaded(const Region& region);
+  template <typename Visit>
+  void for_each_changed_part(const Region& region, const PageRun& run, Visit visit);
   void write_span(const void* data, uint64_t bytes, uint64_t offset, bool has_gaps, UnloadResult& result);
   void mark_written(uint64_t offset, uint64_t bytes);
   bool was_written(uint64_t offset, uint64_t bytes) const;
@@ -314,6 +330,8 @@ class Arena {
   const Overwrites* overwrites_ = nullptr;
   UseHistory history_;
   storage::SpillFile file_;
+  storage::PageChecksums checksums_;
+  bool keeps_checksums_ = false;
 };
 
 }  // namespace spillway::memory

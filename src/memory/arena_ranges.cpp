@@ -82,7 +82,9 @@ RangeResult Arena::discard_range(void* address, size_t bytes) {
     const Pages pages = pages_within(part, part_bytes);
     if (pages.bytes == 0) return RangeResult::done;
     madvise(pages.address(), pages.bytes, MADV_DONTNEED);
-    if (region.is_file_backed) file_.forget(region.offset_of(pages.begin), pages.bytes);
+    if (!region.is_file_backed) return RangeResult::done;
+    file_.forget(region.offset_of(pages.begin), pages.bytes);
+    checksums_.forget(region.offset_of(pages.begin), pages.bytes);
     return RangeResult::done;
   });
 }

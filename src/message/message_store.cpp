@@ -32,6 +32,8 @@ MessageStore::MessageStore(node::LocalRank& self, node::Ledger& ledger, int spil
       memory_(self.segment(), self.header().memory_pool_offset, self.header().memory_chunk_count),
       spill_(self.segment(), self.header().spill_pool_offset, self.header().spill_chunk_count) {
   file_.adopt(spill_descriptor, spill_directory);
+  const uint64_t checksums = self.header().checksums_offset;
+  if (checksums != 0) checksums_.initialise(reinterpret_cast<uint64_t*>(self.segment().at(checksums)));
 }
 
 std::byte* MessageStore::memory_chunk(uint64_t chunk) const {
@@ -46,6 +48,16 @@ char* MessageStore::bounce_buffer() {
   }
   bounce_is_resident_ = true;
   return bounce_;
+}
+
+void MessageStore::write_checked(const char* data, uint64_t bytes, uint64_t place) {
+  for (uint64_t done = 0; done < bytes; done += storage::kBlockBytes) checksums_.replace(place + done, data + done);
+  file_.write(data, bytes, place);
+}
+
+void MessageStore::read_checked(char* data, uint64_t bytes, uint64_t place) {
+  file_.read(data, bytes, place);
+  if (checksums_.is_damaged(place, data, bytes)) file_.fail_for_damage(bytes);
 }
 
 template <typename Visit>
@@ -100,7 +112,7 @@ void MessageStore::put_in_storage(ByteStream& data, Payload& payload, uint32_t r
     const uint64_t padded = whole_blocks(bytes);
     data.read(bounce, bytes);
     memset(bounce + bytes, 0, padded - bytes);
-    file_.write(bounce, padded, place);
+    write_checked(bounce, padded, place);
   });
   spill_.close(payload.first_chunk);
   self_.record().statistics.spilled_bytes.fetch_add(payload.bytes);
@@ -133,7 +145,7 @@ void MessageStore::copy_from_storage(Cursor& from, std::byte* out, uint64_t byte
   char* bounce = bounce_buffer();
   for_each_piece(spill_, from, kSpillChunk, kBounceBytes, bytes, [&](uint64_t place, uint64_t part) {
     const uint64_t in_block = place % storage::kBlockBytes;
-    file_.read(bounce, whole_blocks(in_block + part), place - in_block);
+    read_checked(bounce, whole_blocks(in_block + part), place - in_block);
     memcpy(out, bounce + in_block, part);
     out += part;
   });
@@ -169,7 +181,7 @@ void MessageStore::copy_to_storage(const ChunkPool::Move& move, uint32_t target)
     uint64_t filled = 0;
     for (; filled < kSpillChunk && from != node::kNoIndex; from = memory_.next_of(from), filled += kMemoryChunk)
       memcpy(bounce + filled, memory_chunk(from), kMemoryChunk);
-    file_.write(bounce, filled, to * kSpillChunk);
+    write_checked(bounce, filled, to * kSpillChunk);
   }
   spill_.close(target);
 }

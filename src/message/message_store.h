@@ -11,6 +11,7 @@
 #include "message/byte_stream.h"
 #include "message/chunk_pool.h"
 #include "node/ledger.h"
+#include "storage/page_checksums.h"
 #include "storage/spill_file.h"
 
 namespace spillway::message {
@@ -63,6 +64,8 @@ class MessageStore {
   void copy_to_storage(const ChunkPool::Move& move, uint32_t target);
   bool put_in_memory(ByteStream& data, Payload& payload, uint32_t readers);
   void put_in_storage(ByteStream& data, Payload& payload, uint32_t readers);
+  void write_checked(const char* data, uint64_t bytes, uint64_t place);
+  void read_checked(char* data, uint64_t bytes, uint64_t place);
   std::byte* memory_chunk(uint64_t chunk) const;
   char* bounce_buffer();
 
@@ -77,6 +80,7 @@ class MessageStore {
   ChunkPool memory_;
   ChunkPool spill_;
   storage::SpillFile file_;
+  storage::PageChecksums checksums_;
   char* bounce_ = nullptr;
   bool bounce_is_resident_ = false;
 };

@@ -309,6 +309,7 @@ void Runtime::after_failed_test() {
 
 void Runtime::finalize() {
   requests.release_handles();
+  arena.check_what_was_loaded();
   finalized_ = true;
   attachment_.report_finalized();
 }
@@ -342,6 +343,7 @@ void start_runtime(memory::Arena& arena) {
   arena.control_threads(memory::ThreadControl{stop_threads_hook, let_threads_go_hook});
   arena.respect(is_used_by_others_hook);
   arena.heed(the_runtime->overwrites);
+  if (the_runtime->self.header().checksums_offset != 0) arena.keep_checksums();
   const uint64_t already_allocated =
       arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook}, spill_directory);
   the_runtime->ledger.adopt(already_allocated, already_allocated);

@@ -67,6 +67,10 @@ Segment Segment::create(const SegmentConfig& config) {
   layout.spill_pool_offset = layout.memory_pool_offset + pool_table_bytes(layout.memory_chunk_count);
   layout.chunks_offset = round_up(layout.spill_pool_offset + pool_table_bytes(layout.spill_chunk_count), 2 << 20);
   layout.segment_bytes = layout.chunks_offset + layout.memory_chunk_count * kMemoryChunkBytes;
+  if (config.keeps_checksums) {
+    layout.checksums_offset = round_up(layout.segment_bytes, kPage);
+    layout.segment_bytes = layout.checksums_offset + layout.spill_chunk_count * (kSpillChunkBytes / kPage) * 8;
+  }
 
   const int descriptor = memfd_create("spillway-node", MFD_CLOEXEC);
   if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(layout.segment_bytes)) != 0)
@@ -92,6 +96,7 @@ Segment Segment::create(const SegmentConfig& config) {
   header->memory_pool_offset = layout.memory_pool_offset;
   header->spill_pool_offset = layout.spill_pool_offset;
   header->chunks_offset = layout.chunks_offset;
+  header->checksums_offset = layout.checksums_offset;
   header->memory_chunk_count = layout.memory_chunk_count;
   header->spill_chunk_count = layout.spill_chunk_count;
   initialise_shared_mutex(header->lock);

@@ -18,6 +18,7 @@ struct SegmentConfig {
   uint64_t minimum_managed_bytes = 256 << 10;
   uint32_t cpu_count = 1;
   Strategy strategy = Strategy::automatic;
+  bool keeps_checksums = true;
   uint64_t spill_capacity_bytes = 1ull << 40;  // most that the message spill file may ever hold
 };
 

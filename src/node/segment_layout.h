@@ -5,7 +5,8 @@
 // It holds offsets and indices, never pointers. Every process that maps it was built from this header; `version`
 // is checked on attach, and tests/unit freezes sizes and offsets: change them together with kSegmentVersion.
 //
-//   SegmentHeader | RankRecord[rank_count] | Cell[cell_count] | memory pool's tables | spill pool's tables | chunks
+//   SegmentHeader | RankRecord[rank_count] | Cell[cell_count] | memory pool's tables | spill pool's tables | chunks |
+//   checksums of the message spill file
 //
 // Fields between ranks are atomics, or are guarded by `SegmentHeader::lock` where the comment says [lock].
 #pragma once
@@ -19,7 +20,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
-inline constexpr uint32_t kSegmentVersion = 9;
+inline constexpr uint32_t kSegmentVersion = 10;
 inline constexpr uint32_t kNoIndex = 0xffffffffu;
 
 // A rank holds a slot in `running` and, of those that wait for room, in `loading`. `delegated` is a rank inside a call
@@ -116,6 +117,7 @@ struct SegmentHeader {
   uint64_t memory_pool_offset;  // tables of the message store's memory chunks
   uint64_t spill_pool_offset;   // tables of the message store's file chunks
   uint64_t chunks_offset;       // the memory chunks themselves
+  uint64_t checksums_offset;    // of the pages of the message spill file; 0: of no spill file, ranks' own included
   uint64_t memory_chunk_count;
   uint64_t spill_chunk_count;
 

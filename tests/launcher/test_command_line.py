@@ -22,9 +22,9 @@ def test_two_hyphens_end_the_options():
 
 def test_all_options():
     words = "run -n 3 --slots 2 --memory 1G --spill-dir d --ranks-per-node 3 --hosts a,b --mpi mpich --summary json"
-    words += " --summary-file f --strategy lrlw --detect-deadlock --dry-run app"
+    words += " --summary-file f --strategy lrlw --no-checksums --detect-deadlock --dry-run app"
     assert parse_run_options(words.split()) == RunOptions(
-        ["app"], 3, 2, "1G", "d", 3, "a,b", "mpich", "json", "f", "lrlw", True, True
+        ["app"], 3, 2, "1G", "d", 3, "a,b", "mpich", "json", "f", "lrlw", False, True, True
     )
 
 

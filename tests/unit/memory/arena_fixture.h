@@ -41,7 +41,10 @@ class ArenaTest : public testing::Test {
   explicit ArenaTest(const std::filesystem::path& spill_parent = std::filesystem::temp_directory_path())
       : directory_(spill_parent) {}
 
-  void SetUp() override { arena_.attach(Account::hooks(), directory_.path()); }
+  void SetUp() override {
+    arena_.keep_checksums();
+    arena_.attach(Account::hooks(), directory_.path());
+  }
 
   unsigned char* allocate(uint64_t bytes, uint64_t alignment = 1) {
     return static_cast<unsigned char*>(arena_.allocate(bytes, alignment));

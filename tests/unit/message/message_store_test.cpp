@@ -52,6 +52,18 @@ TEST_F(MessageStoreTest, keeps_payloads_of_any_size_in_memory) {
   EXPECT_EQ(sender_.self.record().statistics.spilled_bytes, 0u);
 }
 
+TEST_F(MessageStoreTest, does_not_deliver_what_storage_has_changed) {
+  fill_node();
+  const auto first = pattern(kFloor, 1), second = pattern(3 * kMiB + 77, 2);
+  sender_.store.put(first.data(), first.size());
+  const Payload payload = sender_.store.put(second.data(), second.size());
+  ASSERT_EQ(payload.place, Place::storage);
+  EXPECT_EQ(read(payload), second);
+  const auto middle = static_cast<off_t>(payload.first_chunk * node::kSpillChunkBytes + second.size() / 2);
+  ASSERT_EQ(pwrite(spill_, "other", 5, middle), 5);
+  EXPECT_DEATH(read(payload), "read something else from the spill directory");
+}
+
 TEST_F(MessageStoreTest, spills_what_memory_has_no_room_for) {
   fill_node();
   const auto first = pattern(3 * kMiB + 77, 1);

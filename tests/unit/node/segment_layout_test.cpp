@@ -11,10 +11,10 @@
 namespace spillway::node {
 namespace {
 
-TEST(SegmentLayoutTest, version_9_has_these_sizes) {
+TEST(SegmentLayoutTest, version_10_has_these_sizes) {
   EXPECT_EQ(kSegmentMagic, 0x53504c57u);
-  EXPECT_EQ(kSegmentVersion, 9u);
-  EXPECT_EQ(sizeof(SegmentHeader), 248u);
+  EXPECT_EQ(kSegmentVersion, 10u);
+  EXPECT_EQ(sizeof(SegmentHeader), 256u);
   EXPECT_EQ(sizeof(RankRecord), 384u);
   EXPECT_EQ(alignof(RankRecord), 128u);
   EXPECT_EQ(sizeof(RankStatistics), 96u);
@@ -24,7 +24,7 @@ TEST(SegmentLayoutTest, version_9_has_these_sizes) {
   EXPECT_EQ(kSpillChunkBytes, 262144u);
 }
 
-TEST(SegmentLayoutTest, version_9_has_the_header_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_10_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, magic), 0u);
   EXPECT_EQ(offsetof(SegmentHeader, version), 4u);
   EXPECT_EQ(offsetof(SegmentHeader, segment_bytes), 8u);
@@ -40,28 +40,29 @@ TEST(SegmentLayoutTest, version_9_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, memory_pool_offset), 72u);
   EXPECT_EQ(offsetof(SegmentHeader, spill_pool_offset), 80u);
   EXPECT_EQ(offsetof(SegmentHeader, chunks_offset), 88u);
-  EXPECT_EQ(offsetof(SegmentHeader, memory_chunk_count), 96u);
-  EXPECT_EQ(offsetof(SegmentHeader, spill_chunk_count), 104u);
-  EXPECT_EQ(offsetof(SegmentHeader, lock), 112u);
-  EXPECT_EQ(offsetof(SegmentHeader, free_slots), 152u);
-  EXPECT_EQ(offsetof(SegmentHeader, attached_ranks), 156u);
-  EXPECT_EQ(offsetof(SegmentHeader, finished_ranks), 160u);
-  EXPECT_EQ(offsetof(SegmentHeader, job_failed), 164u);
-  EXPECT_EQ(offsetof(SegmentHeader, next_load_ticket), 168u);
-  EXPECT_EQ(offsetof(SegmentHeader, store_bytes), 176u);
-  EXPECT_EQ(offsetof(SegmentHeader, resident_bytes), 184u);
-  EXPECT_EQ(offsetof(SegmentHeader, base_bytes), 192u);
-  EXPECT_EQ(offsetof(SegmentHeader, peak_bytes), 200u);
-  EXPECT_EQ(offsetof(SegmentHeader, free_cells), 208u);
-  EXPECT_EQ(offsetof(SegmentHeader, used_cells), 216u);
-  EXPECT_EQ(offsetof(SegmentHeader, loading_ranks), 224u);
-  EXPECT_EQ(offsetof(SegmentHeader, overtakings), 228u);
-  EXPECT_EQ(offsetof(SegmentHeader, next_critical_ticket), 232u);
-  EXPECT_EQ(offsetof(SegmentHeader, critical_rank), 240u);
-  EXPECT_EQ(offsetof(SegmentHeader, next_rank), 244u);
+  EXPECT_EQ(offsetof(SegmentHeader, checksums_offset), 96u);
+  EXPECT_EQ(offsetof(SegmentHeader, memory_chunk_count), 104u);
+  EXPECT_EQ(offsetof(SegmentHeader, spill_chunk_count), 112u);
+  EXPECT_EQ(offsetof(SegmentHeader, lock), 120u);
+  EXPECT_EQ(offsetof(SegmentHeader, free_slots), 160u);
+  EXPECT_EQ(offsetof(SegmentHeader, attached_ranks), 164u);
+  EXPECT_EQ(offsetof(SegmentHeader, finished_ranks), 168u);
+  EXPECT_EQ(offsetof(SegmentHeader, job_failed), 172u);
+  EXPECT_EQ(offsetof(SegmentHeader, next_load_ticket), 176u);
+  EXPECT_EQ(offsetof(SegmentHeader, store_bytes), 184u);
+  EXPECT_EQ(offsetof(SegmentHeader, resident_bytes), 192u);
+  EXPECT_EQ(offsetof(SegmentHeader, base_bytes), 200u);
+  EXPECT_EQ(offsetof(SegmentHeader, peak_bytes), 208u);
+  EXPECT_EQ(offsetof(SegmentHeader, free_cells), 216u);
+  EXPECT_EQ(offsetof(SegmentHeader, used_cells), 224u);
+  EXPECT_EQ(offsetof(SegmentHeader, loading_ranks), 232u);
+  EXPECT_EQ(offsetof(SegmentHeader, overtakings), 236u);
+  EXPECT_EQ(offsetof(SegmentHeader, next_critical_ticket), 240u);
+  EXPECT_EQ(offsetof(SegmentHeader, critical_rank), 248u);
+  EXPECT_EQ(offsetof(SegmentHeader, next_rank), 252u);
 }
 
-TEST(SegmentLayoutTest, version_9_has_the_rank_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_10_has_the_rank_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(RankRecord, state), 0u);
   EXPECT_EQ(offsetof(RankRecord, pid), 4u);
   EXPECT_EQ(offsetof(RankRecord, doorbell), 8u);

@@ -1,0 +1,71 @@
+"""A device that returns something else than was written to it: no job ends as if nothing had happened."""
+
+import os
+import time
+from pathlib import Path
+from typing import List
+
+import pytest
+from failing_jobs import HOST, RANKS, assert_says, programs_named, wait_for_line
+from runner import Runner
+
+pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+
+MIB_PER_RANK = 40
+DISTANCE = 64 << 10
+PLACE = 100  # within its page: the program does not look at it
+
+
+@pytest.fixture
+def tight_job(spillway, spill_dir, build_dir):
+    """tight_job(flavour, *options): the words of a job that unloads and loads until it is ended."""
+
+    def words(flavour, *options):
+        program = build_dir / "lib" / "spillway" / "tests" / f"failing_rank-{flavour}"
+        fixed = ["-n", RANKS, "--slots", 2, "--memory", "64M", "--spill-dir", spill_dir]
+        fixed += ["--summary", "none"]
+        return [spillway, "run", *fixed, *options, program, "go_on", RANKS - 1, MIB_PER_RANK]
+
+    return words
+
+
+def spill_files_of(pid: int, spill_dir: Path) -> List[str]:
+    """The paths under which another process can open the spill files of a rank, which have no names."""
+    descriptors = Path("/proc") / str(pid) / "fd"
+    return [str(path) for path in descriptors.iterdir() if os.readlink(path).startswith(str(spill_dir))]
+
+
+def damage(path: str) -> int:
+    """Changes a bit of some pages that hold something. Returns how many."""
+    with open(path, "r+b", buffering=0) as file:
+        count = 0
+        for at in range(PLACE, os.fstat(file.fileno()).st_size, DISTANCE):
+            byte = os.pread(file.fileno(), 1, at)
+            if byte in (b"", b"\0"):
+                continue
+            os.pwrite(file.fileno(), bytes([byte[0] ^ 1]), at)
+            count += 1
+        os.fdatasync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return count
+
+
+def damage_until_the_end(run: Runner, process, spill_dir: Path) -> int:
+    """What the ranks write meanwhile is damaged again."""
+    count, deadline = 0, time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < deadline:
+        for pid in programs_named(run, "failing_rank"):
+            try:
+                count += sum(damage(path) for path in spill_files_of(pid, spill_dir))
+            except OSError:  # the rank has ended meanwhile
+                continue
+    return count
+
+
+def test_a_job_whose_spill_files_are_damaged_ends_with_a_message(run, tight_job, spill_dir, flavour):
+    process = run.start(tight_job(flavour))
+    wait_for_line(process, "last words")
+    assert damage_until_the_end(run, process, spill_dir) > 0
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode not in (0, None)
+    assert_says(stderr, rf"spillway: rank \d on host {HOST} \(process \d+\) .*read something else from the spill dir")
