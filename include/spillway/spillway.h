@@ -1,10 +1,10 @@
 /* What a program may ask of Spillway while it runs: figures of its memory, the node's critical section, and what of its
- * memory is to be loaded, unloaded or forgotten. Optional: programs need not know of Spillway at all.
+ * memory is to be loaded, unloaded, kept or forgotten. Optional: programs need not know of Spillway at all.
  *
  * Needs no library at link time: the functions are looked up in the running process (dlsym), where `spillway run` has
  * preloaded them, and say so when they are not there. So the same binary runs under a plain mpiexec.
  *
- * Threads: any thread may call these at any time, but the critical section is for the thread that calls MPI.
+ * Threads: any thread may call these at any time, but the critical section and pins are for the thread that calls MPI.
  */
 #ifndef SPILLWAY_SPILLWAY_H
 #define SPILLWAY_SPILLWAY_H
@@ -24,6 +24,7 @@ extern "C" {
 #define SPILLWAY_NOT_ALLOWED (-2) /* the rank is inside the critical section already, or leaves it from outside */
 #define SPILLWAY_NOT_MANAGED (-3) /* the range does not lie in one allocation of storage-backed memory */
 #define SPILLWAY_IN_USE (-4) /* the MPI library may use any memory of the rank now (docs/reference/c-interface.md) */
+#define SPILLWAY_NO_ROOM (-5) /* more than three quarters of the budget would be pinned */
 
 /* One rank's memory and traffic, and its node's. Sizes in bytes, times in nanoseconds, since MPI_Init. */
 struct spillway_usage {
@@ -69,7 +70,17 @@ static inline int spillway_enter_critical(void) { return spillway_pass_critical_
 /* Leaves it to the rank that has waited longest. */
 static inline int spillway_exit_critical(void) { return spillway_pass_critical_section(0); }
 
-enum spillway_range_operation { SPILLWAY_RANGE_LOAD = 1, SPILLWAY_RANGE_UNLOAD = 2, SPILLWAY_RANGE_DISCARD = 3 };
+enum spillway_range_operation {
+  SPILLWAY_RANGE_LOAD = 1,
+  SPILLWAY_RANGE_UNLOAD = 2,
+  SPILLWAY_RANGE_DISCARD = 3,
+  SPILLWAY_RANGE_PIN = 4,
+  SPILLWAY_RANGE_UNPIN = 5,
+  SPILLWAY_RANGE_EXPECT_NORMAL = 6,
+  SPILLWAY_RANGE_EXPECT_RANDOM = 7,
+  SPILLWAY_RANGE_EXPECT_REWRITE = 8,
+  SPILLWAY_RANGE_EXPECT_NOTHING = 9
+};
 
 /* The exported functions behind those below. */
 typedef int (*spillway_range_function)(enum spillway_range_operation operation, void* address, size_t bytes);
@@ -99,7 +110,7 @@ static inline int spillway_load(const void* address, size_t bytes) {
 
 /* Writes a range to the spill file and gives its pages up now, instead of when the rank waits and others need room. Its
  * contents stay: whoever touches it loads it again. No thread may write to the range meanwhile. The charge to the
- * budget stays until the rank waits. The first unload of an allocation is of all of it. */
+ * budget stays until the rank waits. The first unload is of whole units of 16 MiB. */
 static inline int spillway_unload(const void* address, size_t bytes) {
   return spillway_range(SPILLWAY_RANGE_UNLOAD, address, bytes);
 }
@@ -108,6 +119,51 @@ static inline int spillway_unload(const void* address, size_t bytes) {
  * spill file. Of use for what is next overwritten. Pages that lie only partly in the range keep their contents. */
 static inline int spillway_discard(void* address, size_t bytes) {
   return spillway_range(SPILLWAY_RANGE_DISCARD, address, bytes);
+}
+
+/* Brings a range in, and keeps it in memory until spillway_unpin() has been called as often, with the same arguments;
+ * before it is freed. In units of 16 MiB, which stay as wholes. SPILLWAY_NO_ROOM: nothing was done. */
+static inline int spillway_pin(const void* address, size_t bytes) {
+  return spillway_range(SPILLWAY_RANGE_PIN, address, bytes);
+}
+
+/* SPILLWAY_NOT_MANAGED: it is not pinned. */
+static inline int spillway_unpin(const void* address, size_t bytes) {
+  return spillway_range(SPILLWAY_RANGE_UNPIN, address, bytes);
+}
+
+/* What spillway_advise() may say of a range. */
+enum spillway_advice {
+  SPILLWAY_ADVICE_NORMAL = SPILLWAY_RANGE_EXPECT_NORMAL,  /* what Spillway has learned of it */
+  SPILLWAY_ADVICE_RANDOM = SPILLWAY_RANGE_EXPECT_RANDOM,  /* touched here and there: single pages are read */
+  SPILLWAY_ADVICE_REWRITE = SPILLWAY_RANGE_EXPECT_REWRITE, /* rewritten whenever the rank runs: loaded at once */
+  SPILLWAY_ADVICE_COLD = SPILLWAY_RANGE_EXPECT_NOTHING    /* not needed for a while: unloaded before anything else */
+};
+
+/* Says how a range is going to be used, until something else is said. In the same units as spillway_pin(). Changes no
+ * result, only what moves when. */
+static inline int spillway_advise(const void* address, size_t bytes, enum spillway_advice advice) {
+  return spillway_range((enum spillway_range_operation)advice, address, bytes);
+}
+
+/* One allocation of storage-backed memory, or one large static variable. Sizes in bytes. */
+struct spillway_allocation {
+  void* address;
+  uint64_t bytes;
+  uint64_t resident_bytes; /* of its pages, in memory now */
+  uint64_t loaded_bytes;   /* that were brought in again; found when it is unloaded */
+  uint64_t unloaded_bytes; /* that were written to the spill file */
+};
+
+/* The exported function behind the next one. `item_bytes` is sizeof(struct spillway_allocation). */
+typedef long (*spillway_allocations_function)(struct spillway_allocation* list, size_t item_bytes, size_t capacity);
+
+/* Fills in as many as there is room for, in no particular order, and returns how many there are; or
+ * SPILLWAY_NOT_RUNNING. */
+static inline long spillway_list_allocations(struct spillway_allocation* list, size_t capacity) {
+  spillway_allocations_function function;
+  *(void**)(&function) = dlsym(RTLD_DEFAULT, "spillway_allocations_of_rank");
+  return function ? function(list, sizeof *list, capacity) : SPILLWAY_NOT_RUNNING;
 }
 
 #ifdef __cplusplus

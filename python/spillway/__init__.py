@@ -13,19 +13,23 @@ of nodes give the same, the rest does nothing and says so by its result.
 Nothing is loaded: the functions are looked up in the running process, where `spillway run` has preloaded them. mpi4py
 is imported by the queries of nodes, NumPy by allocate(), when they are first called.
 
-Threads: any thread may call usage(), allocate(), load(), unload() and discard() at any time; the critical section and
-the queries of nodes are for the thread that calls MPI. All calls let other Python threads run meanwhile.
+Threads: any thread may call usage(), allocate(), allocations(), load(), unload(), discard() and advise() at any time;
+the critical section, pinned() and the queries of nodes are for the thread that calls MPI. All calls let other Python threads run meanwhile.
 """
 
 from ._critical_section import critical_section, enter_critical, exit_critical
-from ._memory import allocate, discard, load, unload
+from ._memory import Advice, Allocation, advise, allocate, allocations, discard, load, pinned, unload
 from ._nodes import Place, cyclic_world, learn_nodes, node_communicator, place
 from ._usage import Usage, is_running, usage
 
 __all__ = [
+    "Advice",
+    "Allocation",
     "Place",
     "Usage",
+    "advise",
     "allocate",
+    "allocations",
     "critical_section",
     "cyclic_world",
     "discard",
@@ -35,6 +39,7 @@ __all__ = [
     "learn_nodes",
     "load",
     "node_communicator",
+    "pinned",
     "place",
     "unload",
     "usage",

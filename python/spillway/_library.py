@@ -11,6 +11,7 @@ NOT_RUNNING = -1
 NOT_ALLOWED = -2
 NOT_MANAGED = -3
 IN_USE = -4
+NO_ROOM = -5
 
 # The order in which the dynamic loader looks: what is preloaded comes first, also for malloc() and free().
 process = ctypes.CDLL(None)
@@ -27,6 +28,9 @@ def exported(name: str, result: type, *parameters: type) -> Optional[Callable]:
 usage_of_rank = exported("spillway_usage_of_rank", ctypes.c_int, ctypes.c_void_p)
 critical_section_of_rank = exported("spillway_critical_section_of_rank", ctypes.c_int, ctypes.c_int)
 range_of_rank = exported("spillway_range_of_rank", ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
+allocations_of_rank = exported(
+    "spillway_allocations_of_rank", ctypes.c_long, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t
+)
 allocate_of_rank = exported("spillway_allocate_of_rank", ctypes.c_void_p, ctypes.c_size_t)
 
 

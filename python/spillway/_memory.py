@@ -1,4 +1,4 @@
-"""What of the rank's memory is to be loaded, unloaded or forgotten (BDMPI's Table 2; SBMA, section 3.1).
+"""What of the rank's memory is to be loaded, unloaded, kept or forgotten (BDMPI's Table 2; SBMA, section 3.1).
 
 A range is the memory of a NumPy array or of any other object with the buffer protocol (bytearray, array.array,
 memoryview), or a part of it (`array[1000:2000]`), as long as it has no gaps. NumPy takes the memory of its arrays from
@@ -7,11 +7,12 @@ malloc(), and from 256 KiB on that is storage-backed.
 
 import contextlib
 import ctypes
+import enum
 import math
 import operator
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Iterator, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 from . import _library
 from ._usage import is_running
@@ -21,11 +22,36 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from typing_extensions import Buffer
 
-LOAD, UNLOAD, DISCARD = 1, 2, 3
+LOAD, UNLOAD, DISCARD, PIN, UNPIN = 1, 2, 3, 4, 5
 
 _malloc, _free = _library.process.malloc, _library.process.free
 _malloc.restype, _malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
 _free.restype, _free.argtypes = None, (ctypes.c_void_p,)
+
+
+class Advice(enum.IntEnum):
+    """What advise() may say of a range."""
+
+    NORMAL = 6  # what Spillway has learned of it
+    RANDOM = 7  # touched here and there: single pages are read
+    REWRITE = 8  # rewritten whenever the rank runs: loaded at once
+    COLD = 9  # not needed for a while: unloaded before anything else
+
+
+class Allocation(NamedTuple):
+    """One allocation of storage-backed memory, or one large static variable. Sizes in bytes."""
+
+    address: int
+    bytes: int
+    resident_bytes: int  # of its pages, in memory now
+    loaded_bytes: int  # that were brought in again; found when it is unloaded
+    unloaded_bytes: int  # that were written to the spill file
+
+
+class AllocationStructure(ctypes.Structure):
+    """struct spillway_allocation"""
+
+    _fields_ = [("address", ctypes.c_void_p), *((name, ctypes.c_uint64) for name in Allocation._fields[1:])]
 
 
 class _PyBuffer(ctypes.Structure):
@@ -92,7 +118,12 @@ def _carry_out(operation: int, address: int, length_bytes: int) -> bool:
         _library.IN_USE: (
             RuntimeError,
             "the MPI library may be using any memory of this rank, since a request or window is open: "
-            "complete the requests (Wait) and free the window first",
+            "complete the requests (Wait) and free the window first; or the range is pinned",
+        ),
+        _library.NO_ROOM: (
+            MemoryError,
+            f"with these {length_bytes} bytes the ranks would pin more than three quarters of the node's budget, "
+            "and others could not get on: pin less, or raise --memory",
         ),
     }
     return _library.is_done(code, errors)
@@ -112,7 +143,7 @@ def unload(buffer: "Buffer") -> bool:
     """Writes a range to the spill file, as far as it has changed, and gives its pages up.
 
     Its contents stay: whoever touches it loads it again. The charge to the budget stays until the rank waits. The first
-    unload of an allocation is of all of it. No thread may write to the range meanwhile.
+    unload is of whole units of 16 MiB. No thread may write to the range meanwhile.
 
     True: done. False: not under Spillway, and nothing was done.
     TypeError: not a buffer. BufferError: it has gaps. ValueError: it is not storage-backed memory. RuntimeError: a
@@ -139,6 +170,55 @@ def discard(buffer: "Buffer") -> bool:
         if held.is_read_only:
             raise BufferError("the buffer is read-only, and to discard it changes its contents")
         return _carry_out(DISCARD, *_range_of(held))
+
+
+@contextlib.contextmanager
+def pinned(buffer: "Buffer") -> Iterator[bool]:
+    """For `with`: brings a range in, and keeps it in memory until the end of the block.
+
+    In units of 16 MiB, which stay as wholes. The array keeps its memory meanwhile. For the thread that calls MPI.
+    `as` gives True: done; False: not under Spillway, and nothing is done.
+
+    TypeError: not a buffer. BufferError: it has gaps. ValueError: it is not storage-backed memory. MemoryError: more
+    than three quarters of the node's budget would be pinned.
+    """
+    with _buffer_of(buffer) as held:
+        place = _range_of(held)
+        is_pinned = _carry_out(PIN, *place)
+        try:
+            yield is_pinned
+        finally:
+            if is_pinned:
+                _carry_out(UNPIN, *place)
+
+
+def advise(buffer: "Buffer", advice: Advice) -> bool:
+    """Says how a range is going to be used, until something else is said or the memory is freed.
+
+    In the same units as pinned(). Changes no result, only what moves when.
+
+    True: done. False: not under Spillway, and nothing was done.
+    TypeError: not a buffer. BufferError: it has gaps. ValueError: it is not storage-backed memory, or no Advice.
+    """
+    with _buffer_of(buffer) as held:
+        return _carry_out(Advice(advice), *_range_of(held))
+
+
+def allocations() -> List[Allocation]:
+    """What was moved of each allocation of this rank, sorted by address; empty when it does not run under Spillway.
+
+    Looks at all pages of the rank: 0.01 s per GiB.
+    """
+    if _library.allocations_of_rank is None:
+        return []
+    item_bytes = ctypes.sizeof(AllocationStructure)
+    count = _library.allocations_of_rank(None, item_bytes, 0)
+    if not _library.is_done(min(count, _library.SUCCESS), {}):
+        return []
+    room = (AllocationStructure * count)()
+    count = min(count, _library.allocations_of_rank(room, item_bytes, count))  # threads may have allocated meanwhile
+    found = (Allocation(*(getattr(item, name) for name in Allocation._fields)) for item in room[:count])
+    return sorted(found)
 
 
 def allocate(shape: Union[int, Sequence[int]], dtype: "DTypeLike" = float) -> "numpy.ndarray":

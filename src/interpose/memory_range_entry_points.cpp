@@ -1,9 +1,15 @@
-// spillway_allocate, spillway_load, spillway_unload and spillway_discard of include/spillway/spillway.h.
+// What include/spillway/spillway.h offers for ranges of memory.
 #include <spillway/spillway.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "interpose/entry.h"
 
 using namespace spillway::interpose;
+using spillway::memory::Advice;
+using spillway::memory::AllocationReport;
 using spillway::memory::RangeResult;
 using spillway::memory::UnloadResult;
 
@@ -18,10 +24,53 @@ RangeResult unload(Runtime& runtime, const void* address, size_t bytes) {
   return code;
 }
 
-RangeResult carry_out(Runtime& runtime, spillway_range_operation operation, void* address, size_t bytes) {
-  if (operation == SPILLWAY_RANGE_LOAD) return runtime.arena.load_range(address, bytes);
-  if (operation == SPILLWAY_RANGE_UNLOAD) return unload(runtime, address, bytes);
-  return runtime.arena.discard_range(address, bytes);
+int code_of(RangeResult result) {
+  if (result == RangeResult::pinned) return SPILLWAY_IN_USE;
+  return result == RangeResult::done ? SPILLWAY_SUCCESS : SPILLWAY_NOT_MANAGED;
+}
+
+// Others of the node need some of the budget to get on.
+bool leaves_room(Runtime& runtime) {
+  uint64_t pinned_bytes = 0;
+  for (uint32_t i = 0; i < runtime.self.rank_count(); ++i) pinned_bytes += runtime.self.peer(i).pinned_bytes;
+  return pinned_bytes <= runtime.self.header().budget_bytes / 4 * 3;
+}
+
+// What is published at once, others see when they pin.
+int pin(Runtime& runtime, const void* address, size_t bytes) {
+  const spillway::mpi::CallLock lock;
+  const UnmanagedScope scope;
+  const RangeResult loaded = runtime.arena.load_range(address, bytes);
+  if (loaded != RangeResult::done) return code_of(loaded);
+  runtime.pinned.pin(address, bytes);
+  runtime.update_pinned_bytes();
+  if (leaves_room(runtime)) return SPILLWAY_SUCCESS;
+  runtime.pinned.unpin(address, bytes);
+  runtime.update_pinned_bytes();
+  return SPILLWAY_NO_ROOM;
+}
+
+int unpin(Runtime& runtime, const void* address, size_t bytes) {
+  const spillway::mpi::CallLock lock;
+  const UnmanagedScope scope;
+  if (!runtime.pinned.unpin(address, bytes)) return SPILLWAY_NOT_MANAGED;
+  runtime.update_pinned_bytes();
+  return SPILLWAY_SUCCESS;
+}
+
+std::optional<Advice> advice_in(spillway_range_operation operation) {
+  switch (operation) {
+    case SPILLWAY_RANGE_EXPECT_NORMAL:
+      return Advice::normal;
+    case SPILLWAY_RANGE_EXPECT_RANDOM:
+      return Advice::random;
+    case SPILLWAY_RANGE_EXPECT_REWRITE:
+      return Advice::rewritten;
+    case SPILLWAY_RANGE_EXPECT_NOTHING:
+      return Advice::cold;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -29,12 +78,25 @@ RangeResult carry_out(Runtime& runtime, spillway_range_operation operation, void
 SPILLWAY_ENTRY int spillway_range_of_rank(spillway_range_operation operation, void* address, size_t bytes) {
   Runtime* runtime = spillway::mpi::runtime();
   if (runtime == nullptr) return SPILLWAY_NOT_RUNNING;
-  if (operation != SPILLWAY_RANGE_LOAD &&
-      (runtime->self.record().pins != 0 || runtime->self.record().library_calls != 0))
-    return SPILLWAY_IN_USE;
-  const RangeResult result = carry_out(*runtime, operation, address, bytes);
-  if (result == RangeResult::pinned) return SPILLWAY_IN_USE;
-  return result == RangeResult::done ? SPILLWAY_SUCCESS : SPILLWAY_NOT_MANAGED;
+  if (operation == SPILLWAY_RANGE_LOAD) return code_of(runtime->arena.load_range(address, bytes));
+  if (operation == SPILLWAY_RANGE_PIN) return pin(*runtime, address, bytes);
+  if (operation == SPILLWAY_RANGE_UNPIN) return unpin(*runtime, address, bytes);
+  if (const auto advice = advice_in(operation)) return code_of(runtime->arena.advise_range(address, bytes, *advice));
+  if (runtime->self.record().pins != 0 || runtime->self.record().library_calls != 0) return SPILLWAY_IN_USE;
+  if (operation == SPILLWAY_RANGE_UNLOAD) return code_of(unload(*runtime, address, bytes));
+  return code_of(runtime->arena.discard_range(address, bytes));
+}
+
+SPILLWAY_ENTRY long spillway_allocations_of_rank(spillway_allocation* list, size_t item_bytes, size_t capacity) {
+  Runtime* runtime = spillway::mpi::runtime();
+  if (runtime == nullptr || item_bytes != sizeof *list) return SPILLWAY_NOT_RUNNING;
+  const UnmanagedScope scope;
+  std::vector<AllocationReport> reports(std::min<size_t>(capacity, spillway::memory::Arena::kMostReports));
+  const size_t found = runtime->arena.report(reports.data(), reports.size());
+  for (size_t i = 0; i < std::min(found, reports.size()); ++i)
+    list[i] = spillway_allocation{reinterpret_cast<void*>(reports[i].begin), reports[i].bytes,
+                                  reports[i].resident_bytes, reports[i].loaded_bytes, reports[i].written_bytes};
+  return static_cast<long>(found);
 }
 
 SPILLWAY_ENTRY void* spillway_allocate_of_rank(size_t bytes) {

@@ -125,13 +125,8 @@ bool Arena::map_fresh(uint64_t begin, uint64_t bytes) {
   return true;
 }
 
-uint64_t Arena::region_bytes_for(uint64_t bytes) {
-  const uint64_t wanted = round_up(bytes / kWantedRegions, kHugePageBytes);
-  return std::max(std::clamp(wanted, kLeastRegionBytes, kMostRegionBytes), round_up(bytes / kMostRegions, kHugePageBytes));
-}
-
 void* Arena::place(uint64_t bytes, uint64_t alignment) {
-  const uint64_t region_bytes = region_bytes_for(bytes);
+  const uint64_t region_bytes = std::max(kRegionBytes, round_up(bytes / kMostRegions, kRegionBytes));
   const uint64_t count = (bytes + region_bytes - 1) / region_bytes;
   if (!reserve_addresses() || count > free_entries()) return nullptr;
   const uint64_t begin =
@@ -204,6 +199,10 @@ Arena::Region* Arena::take_spare(uint64_t bytes, uint64_t alignment) {
   if (best == spare_count_) return nullptr;
   Region& first = remove_spare(best);
   set_live(first, true);
+  for_each_region(first, [](Region& region) {  // what was said and seen of them was another allocation's
+    region.advice = Advice::normal;
+    region.loaded_bytes = region.written_bytes = 0;
+  });
   ++changes_;
   return &first;
 }
@@ -375,6 +374,7 @@ void Arena::check_what_was_loaded(const Region& region) {
     const uint64_t bytes = std::min(kCheckedBytes, region.bytes - done), place = region.file_offset + done;
     void* contents = kernel::map(nullptr, bytes, PROT_READ, MAP_SHARED, file_.descriptor(), place);
     if (contents == MAP_FAILED) base::fatal("cannot map the spill file: %s", strerrordesc_np(errno));
+    kernel::advise(contents, bytes, MADV_HUGEPAGE);  // one fault for 2 MiB, where they were read as such
     const bool is_known = kernel::resident_pages(contents, bytes, resident) == 0;
     for (uint64_t page = 0; is_known && page < bytes; page += kPageBytes)
       if ((resident[page / kPageBytes] & 1) != 0 &&
@@ -448,7 +448,18 @@ void Arena::map_file(const Region& region) {
                   file_.descriptor(), region.file_offset) == MAP_FAILED)
     base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(region.bytes >> 20),
                 strerrordesc_np(errno));
-  kernel::advise(address, region.bytes, MADV_HUGEPAGE);  // lets the kernel read ahead 2 MiB at a time
+  advise_kernel(region);
+}
+
+// Huge pages let the kernel read ahead 2 MiB at a time.
+void Arena::advise_kernel(const Region& region) {
+  void* address = reinterpret_cast<void*>(region.begin);
+  if (region.advice == Advice::random) {
+    kernel::advise(address, region.bytes, MADV_RANDOM);
+    kernel::advise(address, region.bytes, MADV_NOHUGEPAGE);
+  } else {
+    kernel::advise(address, region.bytes, MADV_HUGEPAGE);
+  }
 }
 
 // What is needed of them is in the file.
@@ -480,7 +491,13 @@ void Arena::forget_pieces(Region& region) {
   region.last_renewed = Pages{0, 0};
 }
 
+void Arena::count(Region& region, const UnloadResult& before, const UnloadResult& after) {
+  region.loaded_bytes += after.loaded_bytes - before.loaded_bytes;
+  region.written_bytes += after.written_bytes - before.written_bytes;
+}
+
 void Arena::write_out(Region& region, Occasion occasion, UnloadResult& result) {
+  const UnloadResult before = result;
   void* address = reinterpret_cast<void*>(region.begin);
   if (!holds_something(region)) {  // as it began, it needs no place in the file
     kernel::advise(address, region.bytes, MADV_DONTNEED);
@@ -494,6 +511,7 @@ void Arena::write_out(Region& region, Occasion occasion, UnloadResult& result) {
   } else {
     write_dirty_pages(region, occasion, result);
   }
+  count(region, before, result);
   if (!region.is_file_backed) mark_written(region.file_offset, region.bytes);
   if (occasion != Occasion::after_use) history_.note_dropped(region.file_offset, region.bytes);
   give_up_pages(region);
@@ -551,6 +569,9 @@ UnloadResult Arena::unload(uint64_t wanted_bytes, bool has_run) {
   unload_regions(
       wanted_bytes, occasion, [this](Region& region) { return is_charged(region) && !holds_something(region); },
       result);
+  unload_regions(
+      wanted_bytes, occasion,
+      [this](Region& region) { return is_charged(region) && region.advice == Advice::cold; }, result);
   unload_regions(
       wanted_bytes, occasion, [this](Region& region) { return is_charged(region); }, result);
   return result;

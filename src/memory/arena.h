@@ -93,12 +93,30 @@ struct UnloadResult {
   bool is_refused = false;      // other threads could not be stopped: no more was given up
 };
 
+// What the program says of a range's use. `random`: touched here and there, so nothing beside what is touched is worth
+// reading. `rewritten`: whole, whenever the rank runs. `cold`: not for a while; it goes first.
+enum class Advice : uint8_t { normal, random, rewritten, cold };
+
+// Of an allocation, or a large static variable, since the rank began.
+struct AllocationReport {
+  uint64_t begin = 0;
+  uint64_t bytes = 0;
+  uint64_t resident_bytes = 0;  // of its pages, in memory now
+  uint64_t loaded_bytes = 0;    // found to have been loaded when it was unloaded
+  uint64_t written_bytes = 0;   // to the spill file
+};
+
 // What came of an operation on a range of addresses. `not_managed`: the range does not lie in one allocation of the
 // arena. `no_storage`: there is no spill file. `pinned`: it must stay in memory, as others use it.
 enum class RangeResult { done, not_managed, no_storage, pinned };
 
 class Arena {
+  // The kernel allows 65,530 mappings. A piece in the middle of a region makes two more.
+  static constexpr uint32_t kMaximumRegions = 60000;
+
  public:
+  static constexpr size_t kMostReports = kMaximumRegions;
+
   // Reserves up to `address_bytes` of addresses with the first allocation: as a file of ext4 may at most be 16 TiB
   // large, a quarter of that.
   constexpr explicit Arena(uint64_t address_bytes = 4ull << 40) : address_bytes_(address_bytes) {}
@@ -181,6 +199,12 @@ class Arena {
   // contents are undefined until they are written again.
   [[nodiscard]] RangeResult discard_range(void* address, size_t bytes);
 
+  // For the regions that have a part of the range.
+  [[nodiscard]] RangeResult advise_range(const void* address, size_t bytes, Advice advice);
+
+  // Fills in as many reports as there is room for, and returns how many there are, at most kMostReports.
+  size_t report(AllocationReport* reports, size_t capacity);
+
   // The regions that others use: none of them is unloaded.
   uint64_t bytes_used_by_others();
 
@@ -214,31 +238,29 @@ class Arena {
     uint64_t renewed_bytes = 0;
     Pages last_renewed{0, 0};
     RewritePredictor predictor{};
+    uint64_t loaded_bytes = 0;    // AllocationReport
+    uint64_t written_bytes = 0;   // the same
     uint32_t pieces = 0;          // that have been exchanged for other memory since: a mapping each
     bool is_file_backed = false;  // mapped from the spill file, but for its pieces
     bool is_static = false;
     bool is_counted = true;
     bool was_touched = false;  // when somebody last looked
     Beginning beginning = Beginning::zeros;
+    Advice advice = Advice::normal;
 
     uint64_t end() const { return begin + bytes; }
     uint64_t offset_of(uint64_t address) const { return file_offset + (address - begin); }
   };
 
   static constexpr uint64_t kGranuleBytes = 64 << 10;
-  // Of an allocation: a sixteenth of it, so that what stays of it can be most of what there is room for, but long enough
-  // for the rate of a disk.
-  static constexpr uint64_t kLeastRegionBytes = 2 << 20, kMostRegionBytes = 16 << 20;
-  static constexpr uint64_t kWantedRegions = 16, kMostRegions = 4096;  // the regions of huge ones are longer
+  // Of an allocation: long enough for the full rate of a disk. Longer where there would be too many.
+  static constexpr uint64_t kRegionBytes = 16 << 20, kMostRegions = 4096;
   static constexpr uint32_t kMaximumSpare = 16;
-  // The kernel allows 65,530 mappings. A piece in the middle of a region makes two more.
-  static constexpr uint32_t kMaximumRegions = 60000;
   static constexpr uint32_t kMaximumPieces = 1500;
 
   bool reserve_addresses();
   void place_checksums();
   MemoryAccount account();
-  static uint64_t region_bytes_for(uint64_t bytes);
   void* place(uint64_t bytes, uint64_t alignment);
   // Of an allocation; `visit` may release what it is given.
   template <typename Visit>
@@ -273,6 +295,8 @@ class Arena {
   bool holds_something(Region& region);
   static bool is_own_stack(const Region& region);
   void map_file(const Region& region);
+  static void advise_kernel(const Region& region);
+  static void count(Region& region, const UnloadResult& before, const UnloadResult& after);
   void give_up_pages(const Region& region);
   static Region part_of(const Region& region, const Pages& pages);
   void note_piece(Region& region);
@@ -282,6 +306,9 @@ class Arena {
   }
   enum class Loading { none, at_once, through_cache };
   bool load_next_piece(uint32_t entry, uint64_t& done, Expected expected);
+  Use use_of(const Region& region, uint64_t place) const {
+    return region.advice == Advice::rewritten ? Use::rewritten : history_.use_of(place, region.predictor);
+  }
   Loading loading_of(const Region& region, uint64_t block, uint64_t bytes, Expected expected) const;
   void load_piece(Region& region, uint64_t begin, uint64_t bytes);
   void read_piece(const Region& region, uint64_t begin, uint64_t bytes);

@@ -69,7 +69,9 @@ RangeResult Arena::unload_range(const void* address, size_t bytes, UnloadResult&
     }
     const Pages pages = pages_around(part, part_bytes);
     Region in_range = part_of(region, pages);
+    const UnloadResult before = result;
     write_dirty_pages(in_range, Occasion::by_program, result);
+    count(region, before, result);
     give_up_pages(in_range);
     return RangeResult::done;
   });
@@ -87,6 +89,47 @@ RangeResult Arena::discard_range(void* address, size_t bytes) {
     checksums_.forget(region.offset_of(pages.begin), pages.bytes);
     return RangeResult::done;
   });
+}
+
+RangeResult Arena::advise_range(const void* address, size_t bytes, Advice advice) {
+  MutexHolder hold(mutex_);
+  return for_each_part(address, bytes, [advice](Region& region, const void*, size_t) {
+    region.advice = advice;
+    if (!region.is_file_backed) return RangeResult::done;  // when it is mapped
+    madvise(reinterpret_cast<void*>(region.begin), region.bytes, MADV_NORMAL);
+    advise_kernel(region);
+    return RangeResult::done;
+  });
+}
+
+// Pieces of a static variable lie one behind the other.
+size_t Arena::report(AllocationReport* reports, size_t capacity) {
+  MutexHolder hold(mutex_);
+  size_t found = 0;
+  AllocationReport last;
+  const auto finish = [&] {
+    if (last.bytes != 0 && found++ < capacity) reports[found - 1] = last;
+    last = AllocationReport{};
+  };
+  const auto add = [&last](const Region& region) {
+    if (last.bytes == 0) last.begin = region.begin;
+    last.bytes += region.bytes;
+    last.resident_bytes += region.bytes - PageMap::absent_bytes(region.begin, region.bytes);
+    last.loaded_bytes += region.loaded_bytes;
+    last.written_bytes += region.written_bytes;
+  };
+  for (uint32_t i = 0; i < region_count_; ++i) {
+    Region& region = regions_[i];
+    const bool is_first = region.begin != 0 && region.allocation_bytes != 0 && !is_spare(region);
+    if (!is_first && !region.is_static) continue;
+    if (is_first || region.begin != last.begin + last.bytes) finish();
+    if (is_first)
+      for_each_region(region, add);
+    else
+      add(region);
+  }
+  finish();
+  return found;
 }
 
 // No other thread uses memory that an operation of this one overwrites. Not again for a message in parts.

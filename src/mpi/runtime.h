@@ -18,6 +18,7 @@
 #include "mpi/communicator.h"
 #include "mpi/request.h"
 #include "mpi/static_data.h"
+#include "mpi/pinned_ranges.h"
 #include "mpi/windows.h"
 #include "node/attachment.h"
 #include "node/critical_section.h"
@@ -51,6 +52,7 @@ class Runtime {
   memory::Arena& arena;
   memory::Overwrites overwrites;
   Windows windows;
+  PinnedRanges pinned{windows};
   StaticData static_data;
 
   // Takes what has arrived from the mailbox: matches messages, notes acknowledgements. Touches no user memory.

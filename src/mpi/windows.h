@@ -5,7 +5,8 @@
 // until they are completed by a synchronisation (MPI 4.1, 12.5). Memory that the library has allocated for a window is
 // not managed at all.
 //
-// A buffer that is given to the library for one call that many ranks take part in stays in the same way.
+// A buffer that is given to the library for one call that many ranks take part in stays in the same way, and so does what
+// the program has pinned.
 //
 // What is kept is addresses, not allocations: these come and go beside each other while a window has them.
 //
@@ -51,7 +52,7 @@ class Windows {
   uint64_t completes() const { return begun_; }
   void have_completed(uint64_t window, std::optional<int> target, uint64_t number);
 
-  // A call uses this buffer, until it is taken back by the number that the first returns.
+  // Somebody uses this range, until it is taken back by the number that the first returns.
   uint64_t lent(const void* address, uint64_t bytes);
   void taken_back(uint64_t number);
 

@@ -1,10 +1,8 @@
 #include "storage/page_checksums.h"
 
-// Within this file, so that a program with another version of the library keeps its own.
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
+
+#include "storage/page_hash.h"
 
 namespace spillway::storage {
 namespace {
@@ -12,7 +10,8 @@ namespace {
 alignas(64) constexpr char kZeros[PageChecksums::kPageBytes] = {};
 
 uint64_t checksum_of(const void* page) {
-  return std::max<uint64_t>(XXH3_64bits(page, PageChecksums::kPageBytes), 1);  // 0 has another meaning
+  static const PageHash hash = fastest_page_hash();
+  return std::max<uint64_t>(hash(page), 1);  // 0 has another meaning
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ def plan():
         agent="",
         rank_program="",
         strategy="auto",
+        keeps_checksums=True,
         detects_deadlock=False,
         warnings=[],
     )

@@ -64,6 +64,11 @@ def test_ranges_are_unloaded_loaded_and_discarded_on_request(run, requests_job, 
     assert after_discard <= 64 << 10  # what lies beside the array
 
 
+@pytest.mark.parametrize("slots", [1, 2])
+def test_what_is_pinned_stays_and_no_more_than_there_is_room_for(run, requests_job, flavour, slots):
+    assert run(*requests_job(flavour, 4, slots, "pins", 16)).stdout == "pinned and free again\n"
+
+
 def test_nothing_is_unloaded_while_the_mpi_library_uses_memory(run, requests_job, flavour):
     assert run(*requests_job(flavour, 2, 1, "in_use")).stdout == "free again\n"
 

@@ -35,19 +35,24 @@ def library_gives(monkeypatch):
 
 def test_codes_are_those_of_the_c_header():
     codes = {name: int(value) for name, value in re.findall(r"#define SPILLWAY_(\w+) \(?(-?\d+)\)?", HEADER)}
-    assert codes == {name: getattr(_library, name) for name in codes} and len(codes) == 5
+    assert codes == {name: getattr(_library, name) for name in codes} and len(codes) == 6
 
 
 def test_operations_are_those_of_the_c_header():
     operations = {name: int(value) for name, value in re.findall(r"SPILLWAY_RANGE_(\w+) = (\d+)", HEADER)}
-    assert operations == {"LOAD": _memory.LOAD, "UNLOAD": _memory.UNLOAD, "DISCARD": _memory.DISCARD}
+    names = ("LOAD", "UNLOAD", "DISCARD", "PIN", "UNPIN")
+    expectations = {"EXPECT_" + {"COLD": "NOTHING"}.get(item.name, item.name): item.value for item in spillway.Advice}
+    assert operations == {**{name: getattr(_memory, name) for name in names}, **expectations}
 
 
-def test_figures_are_those_of_the_c_header():
-    structure = re.search(r"struct spillway_usage \{(.*?)\};", HEADER, re.S).group(1)
-    fields = re.findall(r"uint(\d+)_t (\w+);", structure)
-    assert [(name, int(bits) // 8) for bits, name in fields] == [
-        (name, ctypes.sizeof(kind)) for name, kind in _usage.UsageStructure._fields_
+@pytest.mark.parametrize(
+    ("name", "structure"), [("usage", _usage.UsageStructure), ("allocation", _memory.AllocationStructure)]
+)
+def test_structures_are_those_of_the_c_header(name, structure):
+    declared = re.search(rf"struct spillway_{name} \{{(.*?)\}};", HEADER, re.S).group(1)
+    fields = re.findall(r"(?:uint(\d+)_t |void\* )(\w+);", declared)
+    assert [(name, int(bits or 64) // 8) for bits, name in fields] == [
+        (name, ctypes.sizeof(kind)) for name, kind in structure._fields_
     ]
 
 
@@ -57,6 +62,39 @@ def test_without_spillway_nothing_is_done():
         assert is_entered is False
     for function in RANGE_FUNCTIONS:
         assert function(bytearray(100)) is False
+    assert spillway.advise(bytearray(100), spillway.Advice.COLD) is False
+    with spillway.pinned(bytearray(100)) as is_pinned:
+        assert is_pinned is False
+    assert spillway.allocations() == []
+
+
+def test_pins_end_with_the_block(library_gives):
+    calls = library_gives(_library.SUCCESS)
+    words = array.array("q", range(1000))
+    address, _ = words.buffer_info()
+    with pytest.raises(KeyError), spillway.pinned(words) as is_pinned:
+        assert is_pinned and calls == [(_memory.PIN, address, 8000)]
+        with pytest.raises(BufferError):
+            words.append(1)  # it would move
+        raise KeyError
+    assert calls[1:] == [(_memory.UNPIN, address, 8000)]
+    words.append(1)
+
+
+def test_pins_beyond_the_budget_are_refused(library_gives):
+    calls = library_gives(_library.NO_ROOM)
+    with pytest.raises(MemoryError, match="three quarters of the node's budget"), spillway.pinned(bytearray(100)):
+        pytest.fail("not pinned")
+    assert len(calls) == 1
+
+
+def test_advice_is_an_operation(library_gives):
+    calls = library_gives(_library.SUCCESS)
+    words = array.array("q", range(1000))
+    assert all(spillway.advise(words, advice) for advice in spillway.Advice)
+    assert [call[0] for call in calls] == [6, 7, 8, 9]
+    with pytest.raises(ValueError, match="5 is not a valid Advice"):
+        spillway.advise(words, 5)
 
 
 @pytest.mark.parametrize("function", RANGE_FUNCTIONS)

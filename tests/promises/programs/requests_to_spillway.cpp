@@ -5,6 +5,7 @@
 //   requests_to_spillway finalize_inside        rank 0 enters, and leaves with MPI_Finalize
 //   requests_to_spillway circle                 rank 0 waits inside for a message of ranks that wait to enter
 //   requests_to_spillway ranges MIB             loads, unloads and discards; rank 0 prints how much was written
+//   requests_to_spillway pins MIB               with arrays of MIB, of which the budget has room for four on each rank
 //   requests_to_spillway in_use                 asks while the MPI library has a request open
 //   requests_to_spillway without                what all of it gives under a plain mpiexec
 #include <fcntl.h>
@@ -55,6 +56,10 @@ void without_spillway() {
   CHECK(spillway_load(&small, 1) == SPILLWAY_NOT_RUNNING);
   CHECK(spillway_unload(&small, 1) == SPILLWAY_NOT_RUNNING);
   CHECK(spillway_discard(&small, 1) == SPILLWAY_NOT_RUNNING);
+  CHECK(spillway_pin(&small, 1) == SPILLWAY_NOT_RUNNING);
+  CHECK(spillway_unpin(&small, 1) == SPILLWAY_NOT_RUNNING);
+  CHECK(spillway_advise(&small, 1, SPILLWAY_ADVICE_COLD) == SPILLWAY_NOT_RUNNING);
+  CHECK(spillway_list_allocations(nullptr, 0) == SPILLWAY_NOT_RUNNING);
   auto* memory = static_cast<char*>(spillway_allocate(100));
   CHECK(memory != nullptr);
   memset(memory, 1, 100);
@@ -117,6 +122,50 @@ void ranges(size_t bytes) {
   if (rank == 0)
     printf("unloaded %llu, after discard %llu\n", static_cast<unsigned long long>(unloaded),
            static_cast<unsigned long long>(after_discard));
+}
+
+uint64_t resident_bytes_of(const void* memory) {
+  spillway_allocation list[64];
+  const long count = spillway_list_allocations(list, 64);
+  CHECK(count > 0 && count <= 64);
+  for (long i = 0; i < count; ++i)
+    if (memory == list[i].address) return list[i].resident_bytes;
+  CHECK(!"listed");
+  return 0;
+}
+
+// Two arrays, of which one is pinned, while ranks together have more than fits.
+void pins(size_t bytes) {
+  auto* pinned = static_cast<unsigned char*>(spillway_allocate(bytes));
+  auto* other = static_cast<unsigned char*>(spillway_allocate(4 * bytes));
+  memset(pinned, rank + 1, bytes);
+  memset(other, rank + 2, 4 * bytes);
+  CHECK(spillway_pin(pinned, bytes) == SPILLWAY_SUCCESS);
+  CHECK(spillway_pin(pinned, bytes) == SPILLWAY_SUCCESS);
+  CHECK(spillway_unpin(pinned, bytes) == SPILLWAY_SUCCESS);
+  CHECK(spillway_pin(&rank, sizeof rank) == SPILLWAY_NOT_MANAGED);
+  CHECK(spillway_unpin(other, bytes) == SPILLWAY_NOT_MANAGED);
+  CHECK(spillway_advise(other, bytes, SPILLWAY_ADVICE_COLD) == SPILLWAY_SUCCESS);
+  CHECK(spillway_advise(&rank, sizeof rank, SPILLWAY_ADVICE_COLD) == SPILLWAY_NOT_MANAGED);
+  for (int round = 0; round < 5; ++round) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(resident_bytes_of(pinned) == bytes);
+    CHECK(pinned[bytes / 2] == rank + 1 && other[bytes / 2] == rank + 2);
+    memset(other, rank + 2, 4 * bytes);
+  }
+  CHECK(spillway_unload(pinned, bytes) == SPILLWAY_IN_USE);
+  CHECK(spillway_unpin(pinned, bytes) == SPILLWAY_SUCCESS);
+  CHECK(spillway_unpin(pinned, bytes) == SPILLWAY_NOT_MANAGED);
+  CHECK(spillway_unload(pinned, bytes) == SPILLWAY_SUCCESS);
+  CHECK(resident_bytes_of(pinned) == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  int refused = spillway_pin(other, 4 * bytes) == SPILLWAY_NO_ROOM, any_refused = 0;
+  MPI_Allreduce(&refused, &any_refused, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (refused == 0) CHECK(spillway_unpin(other, 4 * bytes) == SPILLWAY_SUCCESS);
+  CHECK(any_refused == 1);
+  free(pinned);
+  free(other);
+  if (rank == 0) puts("pinned and free again");
 }
 
 void in_use() {
@@ -204,6 +253,7 @@ int main(int argc, char** argv) {
   if (what == "die_inside") die_inside();
   if (what == "finalize_inside") finalize_inside();
   if (what == "circle") circle();
+  if (what == "pins" && argc > 2) pins(static_cast<size_t>(atoi(argv[2])) << 20);
   if (what == "ranges" && argc > 2) ranges(static_cast<size_t>(atoi(argv[2])) << 20);
   if (what == "in_use") in_use();
   if (what == "windows") windows();

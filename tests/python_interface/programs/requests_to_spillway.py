@@ -118,6 +118,15 @@ def ranges(mib):
     check(resident_bytes(array[:half]) <= 64 * KIB, "the other half is resident")
     check((array == numbers(array.size)).all())
 
+    with spillway.pinned(array) as is_pinned:
+        check(is_pinned)
+        raises(RuntimeError, "pinned", spillway.unload, array)
+    check(spillway.advise(array, spillway.Advice.RANDOM) and spillway.advise(array, spillway.Advice.NORMAL))
+    (report,) = [
+        entry for entry in spillway.allocations() if 0 <= array.ctypes.data - entry.address <= entry.bytes - array.nbytes
+    ]
+    check(report.unloaded_bytes == unloaded and report.resident_bytes >= array.nbytes, report)
+
     array.flags.writeable = False  # neither load nor unload changes contents
     before = spillway.usage()
     check(spillway.unload(array) and resident_bytes(array) == 0)

@@ -1,4 +1,4 @@
-// What programs ask for ranges of their own memory while they run: load, unload, discard.
+// What programs ask for ranges of their own memory while they run: load, unload, discard, advise; and its report.
 #include <gtest/gtest.h>
 
 #include "arena_fixture.h"
@@ -124,6 +124,91 @@ TEST_F(ArenaRangesTest, refuses_ranges_outside_of_one_allocation) {
   EXPECT_EQ(arena_.load_range(&on_stack, sizeof on_stack), RangeResult::not_managed);
   EXPECT_EQ(arena_.unload_range(freed, kPage, result), RangeResult::not_managed);
   EXPECT_EQ(arena_.discard_range(freed, kPage), RangeResult::not_managed);
+}
+
+TEST_F(ArenaRangesTest, cold_memory_goes_first) {
+  unsigned char* kept = allocate(kMiB);
+  unsigned char* cold = allocate(kMiB);
+  fill(kept, kMiB, 1);
+  fill(cold, kMiB, 2);
+  EXPECT_EQ(arena_.advise_range(cold, 1, Advice::cold), RangeResult::done);
+  EXPECT_EQ(unload(kMiB).released_bytes, kMiB);
+  EXPECT_EQ(bytes_in_state(kept, kMiB, PageState::dirty), kMiB);
+  EXPECT_EQ(bytes_in_state(cold, kMiB, PageState::absent), kMiB);
+  charge_all();
+  EXPECT_TRUE(is_filled(cold, kMiB, 2));
+  EXPECT_EQ(arena_.advise_range(cold, 1, Advice::normal), RangeResult::done);
+  EXPECT_EQ(unload(kMiB).released_bytes, kMiB);
+  EXPECT_EQ(bytes_in_state(kept, kMiB, PageState::absent), kMiB);
+}
+
+TEST_F(ArenaRangesTest, of_what_is_touched_at_random_no_more_than_that_is_read) {
+  unsigned char* memory = allocate_unloaded(4 * kMiB, 1);
+  EXPECT_EQ(arena_.advise_range(memory, 4 * kMiB, Advice::random), RangeResult::done);
+  for (int round = 0; round < 2; ++round) {
+    for (uint64_t at = 0; at < 4 * kMiB; at += kMiB) EXPECT_NE(memory[at + kPage * 77], 0);
+    EXPECT_EQ(unload_and_charge_again().loaded_bytes, 4 * kPage);
+  }
+  EXPECT_EQ(arena_.advise_range(memory, 4 * kMiB, Advice::normal), RangeResult::done);
+  for (uint64_t at = 0; at < 4 * kMiB; at += kMiB) EXPECT_NE(memory[at + kPage * 77], 0);
+  EXPECT_GT(unload_and_charge_again().loaded_bytes, 4 * kPage);
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 1));
+}
+
+TEST_F(ArenaRangesTest, what_is_going_to_be_rewritten_is_loaded_at_once_for_the_first_time) {
+  unsigned char* memory = allocate(4 * kMiB);
+  fill(memory, 4 * kMiB, 1);
+  unload();
+  EXPECT_EQ(arena_.expected_bytes(), 0u);
+  EXPECT_EQ(arena_.advise_range(memory, 4 * kMiB, Advice::rewritten), RangeResult::done);
+  EXPECT_EQ(arena_.expected_bytes(), 4 * kMiB);
+  charge_all();
+  arena_.load_expected(Expected::rewritten);
+  EXPECT_EQ(bytes_in_state(memory, 4 * kMiB, PageState::dirty), 4 * kMiB);
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 1));
+}
+
+TEST_F(ArenaRangesTest, advice_ends_with_the_allocation) {
+  MemoryAccount account = Account::hooks();
+  account.spare_limit = [] { return 64 * kMiB; };
+  Arena arena{kAddressBytes};
+  arena.attach(account, directory_.path());
+  auto* first = static_cast<unsigned char*>(arena.allocate(kMiB, 1));
+  fill(first, kMiB, 1);
+  EXPECT_EQ(arena.advise_range(first, kMiB, Advice::rewritten), RangeResult::done);
+  arena.free(first);
+  ASSERT_EQ(arena.allocate(kMiB, 1), first) << "it was spare";
+  fill(first, kMiB, 2);
+  arena.unload(kEverything);
+  EXPECT_EQ(arena.expected_bytes(), 0u);
+}
+
+TEST_F(ArenaRangesTest, reports_what_was_moved_of_each_allocation) {
+  constexpr uint64_t kLarge = 40 * kMiB;  // of several regions
+  unsigned char* large = allocate(kLarge);
+  unsigned char* small = allocate(kMiB);
+  fill(large, kLarge, 1);
+  fill(small, kMiB, 2);
+  AllocationReport reports[3];
+  EXPECT_EQ(arena_.report(reports, 3), 2u);
+  EXPECT_EQ(reports[0].begin, reinterpret_cast<uint64_t>(large));
+  EXPECT_EQ(reports[0].bytes, kLarge);
+  EXPECT_EQ(reports[0].resident_bytes, kLarge);
+  EXPECT_EQ(reports[0].written_bytes, 0u);
+  unload_and_charge_again();
+  EXPECT_TRUE(is_filled(large, kLarge, 1));
+  small[0] ^= 1;
+  unload_range(large, kLarge / 2);
+  unload_range(small, kMiB);
+  EXPECT_EQ(arena_.report(reports, 1), 2u);
+  EXPECT_EQ(reports[0].resident_bytes, kLarge / 2);
+  EXPECT_EQ(reports[0].written_bytes, kLarge);
+  EXPECT_EQ(reports[0].loaded_bytes, kLarge / 2);
+  EXPECT_EQ(arena_.report(reports, 3), 2u);
+  EXPECT_EQ(reports[1].begin, reinterpret_cast<uint64_t>(small));
+  EXPECT_EQ(reports[1].written_bytes, kMiB + kPage);
+  arena_.free(small);
+  EXPECT_EQ(arena_.report(nullptr, 0), 1u);
 }
 
 TEST(ArenaWithoutStorageTest, unloads_no_range) {

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "storage/page_hash.h"
+
 namespace spillway::storage {
 namespace {
 
@@ -80,6 +82,11 @@ TEST_F(PageChecksumsTest, without_a_table_all_is_new_and_nothing_is_damaged) {
   none.replace_by_zeros(0, kPage);
   none.forget(0, kPage);
   EXPECT_FALSE(none.is_damaged(0, contents_.data(), kPage));
+}
+
+TEST_F(PageChecksumsTest, all_processors_agree) {
+  for (uint64_t at = 0; at < contents_.size(); at += kPage)
+    EXPECT_EQ(fastest_page_hash()(contents_.data() + at), page_hash_of_any_processor(contents_.data() + at));
 }
 
 }  // namespace
