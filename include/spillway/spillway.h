@@ -23,7 +23,7 @@ extern "C" {
 #define SPILLWAY_NOT_RUNNING (-1) /* not under `spillway run`, or before MPI_Init */
 #define SPILLWAY_NOT_ALLOWED (-2) /* the rank is inside the critical section already, or leaves it from outside */
 #define SPILLWAY_NOT_MANAGED (-3) /* the range does not lie in one allocation of storage-backed memory */
-#define SPILLWAY_IN_USE (-4) /* the MPI library may use any memory of the rank now (docs/reference/c-interface.md) */
+#define SPILLWAY_IN_USE (-4)  /* the MPI library may use any memory of the rank now (docs/reference/c-interface.md) */
 #define SPILLWAY_NO_ROOM (-5) /* more than three quarters of the budget would be pinned */
 
 /* One rank's memory and traffic, and its node's. Sizes in bytes, times in nanoseconds, since MPI_Init. */
@@ -134,10 +134,10 @@ static inline int spillway_unpin(const void* address, size_t bytes) {
 
 /* What spillway_advise() may say of a range. */
 enum spillway_advice {
-  SPILLWAY_ADVICE_NORMAL = SPILLWAY_RANGE_EXPECT_NORMAL,  /* what Spillway has learned of it */
-  SPILLWAY_ADVICE_RANDOM = SPILLWAY_RANGE_EXPECT_RANDOM,  /* touched here and there: single pages are read */
+  SPILLWAY_ADVICE_NORMAL = SPILLWAY_RANGE_EXPECT_NORMAL,   /* what Spillway has learned of it */
+  SPILLWAY_ADVICE_RANDOM = SPILLWAY_RANGE_EXPECT_RANDOM,   /* touched here and there: single pages are read */
   SPILLWAY_ADVICE_REWRITE = SPILLWAY_RANGE_EXPECT_REWRITE, /* rewritten whenever the rank runs: loaded at once */
-  SPILLWAY_ADVICE_COLD = SPILLWAY_RANGE_EXPECT_NOTHING    /* not needed for a while: unloaded before anything else */
+  SPILLWAY_ADVICE_COLD = SPILLWAY_RANGE_EXPECT_NOTHING     /* not needed for a while: unloaded before anything else */
 };
 
 /* Says how a range is going to be used, until something else is said. In the same units as spillway_pin(). Changes no

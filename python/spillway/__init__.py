@@ -14,7 +14,8 @@ Nothing is loaded: the functions are looked up in the running process, where `sp
 is imported by the queries of nodes, NumPy by allocate(), when they are first called.
 
 Threads: any thread may call usage(), allocate(), allocations(), load(), unload(), discard() and advise() at any time;
-the critical section, pinned() and the queries of nodes are for the thread that calls MPI. All calls let other Python threads run meanwhile.
+the critical section, pinned() and the queries of nodes are for the thread that calls MPI. All calls let other Python
+threads run meanwhile.
 """
 
 from ._critical_section import critical_section, enter_critical, exit_critical

@@ -10,7 +10,18 @@
 namespace spillway::launch {
 namespace {
 
-enum Option { kRanks = 1, kSlots, kMemory, kSpillDir, kPreload, kCpus, kStrategy, kReportFd, kDetectDeadlock, kNoChecksums };
+enum Option {
+  kRanks = 1,
+  kSlots,
+  kMemory,
+  kSpillDir,
+  kPreload,
+  kCpus,
+  kStrategy,
+  kReportFd,
+  kDetectDeadlock,
+  kNoChecksums
+};
 
 constexpr option kOptions[] = {
     {"ranks", required_argument, nullptr, kRanks},

@@ -25,7 +25,6 @@ constexpr uint64_t kSmallestArenaBytes = 1ull << 36;
 // requests than with the longer one.
 constexpr uint64_t kGapBytes = 64 << 10;
 constexpr uint64_t kBounceBytes = 1 << 20;
-constexpr uint64_t kCheckedBytes = 16 << 20;  // mapped at a time
 
 // What other threads are stopped for at a time: some hundredths of a second on a fast device.
 constexpr uint64_t kBatchBytes = 64 << 20;
@@ -38,9 +37,6 @@ constexpr uint64_t kEpochsUntilLook = 8;
 constexpr uint64_t kMaximumSpareBytes = 128 << 20;
 
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
-
-// Of the table for so many bytes of the file.
-uint64_t checksum_bytes(uint64_t bytes) { return round_up(bytes / kPageBytes * sizeof(uint64_t), kHugePageBytes); }
 
 void* map_private(uint64_t bytes, int protection) {
   void* address = kernel::map(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -78,24 +74,6 @@ bool Arena::reserve_addresses() {
   bytes_.store(end - begin_, std::memory_order_release);
   place_checksums();
   return true;
-}
-
-void Arena::keep_checksums() {
-  MutexHolder hold(mutex_);
-  keeps_checksums_ = true;
-  if (bytes_ != 0) place_checksums();
-}
-
-// Behind the arena's own addresses. In small pages: ranks are many, and most have little memory.
-void Arena::place_checksums() {
-  if (!keeps_checksums_) return;
-  auto* table = reinterpret_cast<uint64_t*>(begin_ + bytes_);
-  const uint64_t table_bytes = checksum_bytes(bytes_);
-  if (kernel::map(table, table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-                  -1, 0) == MAP_FAILED)
-    base::fatal("cannot map the table of the spill file's checksums: %s", strerrordesc_np(errno));
-  kernel::advise(table, table_bytes, MADV_NOHUGEPAGE);
-  checksums_.initialise(table);
 }
 
 Arena::Region& Arena::allocation_at(const void* address) {
@@ -365,33 +343,6 @@ void Arena::for_each_changed_part(const Region& region, const PageRun& run, Visi
   if (changed != end) visit(PageRun{changed, end - changed, run.state});
 }
 
-// All that the kernel has read of the file for the rank, also where the rank has changed its copy since: the page cache
-// still has it, but for what it had to drop.
-void Arena::check_what_was_loaded(const Region& region) {
-  if (!checksums_.are_kept()) return;
-  unsigned char resident[kCheckedBytes / kPageBytes];
-  for (uint64_t done = 0; done < region.bytes; done += kCheckedBytes) {
-    const uint64_t bytes = std::min(kCheckedBytes, region.bytes - done), place = region.file_offset + done;
-    void* contents = kernel::map(nullptr, bytes, PROT_READ, MAP_SHARED, file_.descriptor(), place);
-    if (contents == MAP_FAILED) base::fatal("cannot map the spill file: %s", strerrordesc_np(errno));
-    kernel::advise(contents, bytes, MADV_HUGEPAGE);  // one fault for 2 MiB, where they were read as such
-    const bool is_known = kernel::resident_pages(contents, bytes, resident) == 0;
-    for (uint64_t page = 0; is_known && page < bytes; page += kPageBytes)
-      if ((resident[page / kPageBytes] & 1) != 0 &&
-          checksums_.is_damaged(place + page, static_cast<const char*>(contents) + page, kPageBytes))
-        file_.fail_for_damage(kPageBytes);
-    kernel::unmap(contents, bytes);
-  }
-}
-
-void Arena::check_what_was_loaded() {
-  if (!file_.is_open()) return;
-  const BlockedSignals no_handlers;
-  MutexHolder hold(mutex_);
-  for (uint32_t i = 0; i < region_count_; ++i)
-    if (regions_[i].begin != 0 && regions_[i].is_file_backed) check_what_was_loaded(regions_[i]);
-}
-
 void Arena::write_dirty_pages(Region& region, Occasion occasion, UnloadResult& result) {
   uint64_t span_begin = 0, span_end = 0;  // dirty pages collected so far, with small clean gaps
   bool has_gaps = false;
@@ -570,8 +521,8 @@ UnloadResult Arena::unload(uint64_t wanted_bytes, bool has_run) {
       wanted_bytes, occasion, [this](Region& region) { return is_charged(region) && !holds_something(region); },
       result);
   unload_regions(
-      wanted_bytes, occasion,
-      [this](Region& region) { return is_charged(region) && region.advice == Advice::cold; }, result);
+      wanted_bytes, occasion, [this](Region& region) { return is_charged(region) && region.advice == Advice::cold; },
+      result);
   unload_regions(
       wanted_bytes, occasion, [this](Region& region) { return is_charged(region); }, result);
   return result;

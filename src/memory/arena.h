@@ -259,6 +259,7 @@ class Arena {
   static constexpr uint32_t kMaximumPieces = 1500;
 
   bool reserve_addresses();
+  static uint64_t checksum_bytes(uint64_t bytes);
   void place_checksums();
   MemoryAccount account();
   void* place(uint64_t bytes, uint64_t alignment);

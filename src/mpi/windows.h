@@ -5,8 +5,8 @@
 // until they are completed by a synchronisation (MPI 4.1, 12.5). Memory that the library has allocated for a window is
 // not managed at all.
 //
-// A buffer that is given to the library for one call that many ranks take part in stays in the same way, and so does what
-// the program has pinned.
+// A buffer that is given to the library for one call that many ranks take part in stays in the same way, and so does
+// what the program has pinned.
 //
 // What is kept is addresses, not allocations: these come and go beside each other while a window has them.
 //

@@ -1,5 +1,5 @@
-// XXH3 of a page of 4 KiB. Of what is not in the processor's caches, 8 GB/s with the instructions that every x86-64 has,
-// 15 GB/s with AVX2, where the processor has it. The results are the same.
+// XXH3 of a page of 4 KiB. Of what is not in the processor's caches, 8 GB/s with the instructions that every x86-64
+// has, 15 GB/s with AVX2, where the processor has it. The results are the same.
 #pragma once
 
 #include <cstdint>

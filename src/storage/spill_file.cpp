@@ -60,7 +60,8 @@ void SpillFile::fail_for_damage(uint64_t bytes) const {
   base::fatal(
       "read something else from the spill directory %.200s than had been written\n"
       "  Cause:  checksums differ in these %llu KiB; the device, its cable or driver, or the machine's memory.\n"
-      "  Remedy: look into the system's log (dmesg), check both, or name a directory on another device with --spill-dir.",
+      "  Remedy: look into the system's log (dmesg), check both, or name a directory on another device with "
+      "--spill-dir.",
       directory_, static_cast<unsigned long long>(bytes >> 10));
 }
 

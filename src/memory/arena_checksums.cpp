@@ -1,0 +1,74 @@
+// The checksums of the arena's spill file: where they are, and what is compared with them after the kernel has read it.
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/system_calls.h"
+#include "memory/arena.h"
+#include "memory/blocked_signals.h"
+#include "memory/mutex_holder.h"
+
+namespace spillway::memory {
+namespace {
+
+namespace kernel = base::kernel;
+
+constexpr uint64_t kCheckedBytes = 16 << 20;  // mapped at a time
+
+}  // namespace
+
+// Of the table for so many bytes of the file.
+uint64_t Arena::checksum_bytes(uint64_t bytes) {
+  const uint64_t needed = bytes / kPageBytes * sizeof(uint64_t);
+  return (needed + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+}
+
+void Arena::keep_checksums() {
+  MutexHolder hold(mutex_);
+  keeps_checksums_ = true;
+  if (bytes_ != 0) place_checksums();
+}
+
+// Behind the arena's own addresses. In small pages: ranks are many, and most have little memory.
+void Arena::place_checksums() {
+  if (!keeps_checksums_) return;
+  auto* table = reinterpret_cast<uint64_t*>(begin_ + bytes_);
+  const uint64_t table_bytes = checksum_bytes(bytes_);
+  if (kernel::map(table, table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+                  -1, 0) == MAP_FAILED)
+    base::fatal("cannot map the table of the spill file's checksums: %s", strerrordesc_np(errno));
+  kernel::advise(table, table_bytes, MADV_NOHUGEPAGE);
+  checksums_.initialise(table);
+}
+
+// All that the kernel has read of the file for the rank, also where the rank has changed its copy since: the page cache
+// still has it, but for what it had to drop.
+void Arena::check_what_was_loaded(const Region& region) {
+  if (!checksums_.are_kept()) return;
+  unsigned char resident[kCheckedBytes / kPageBytes];
+  for (uint64_t done = 0; done < region.bytes; done += kCheckedBytes) {
+    const uint64_t bytes = std::min(kCheckedBytes, region.bytes - done), place = region.file_offset + done;
+    void* contents = kernel::map(nullptr, bytes, PROT_READ, MAP_SHARED, file_.descriptor(), place);
+    if (contents == MAP_FAILED) base::fatal("cannot map the spill file: %s", strerrordesc_np(errno));
+    kernel::advise(contents, bytes, MADV_HUGEPAGE);  // one fault for 2 MiB, where they were read as such
+    const bool is_known = kernel::resident_pages(contents, bytes, resident) == 0;
+    for (uint64_t page = 0; is_known && page < bytes; page += kPageBytes)
+      if ((resident[page / kPageBytes] & 1) != 0 &&
+          checksums_.is_damaged(place + page, static_cast<const char*>(contents) + page, kPageBytes))
+        file_.fail_for_damage(kPageBytes);
+    kernel::unmap(contents, bytes);
+  }
+}
+
+void Arena::check_what_was_loaded() {
+  if (!file_.is_open()) return;
+  const BlockedSignals no_handlers;
+  MutexHolder hold(mutex_);
+  for (uint32_t i = 0; i < region_count_; ++i)
+    if (regions_[i].begin != 0 && regions_[i].is_file_backed) check_what_was_loaded(regions_[i]);
+}
+
+}  // namespace spillway::memory
