@@ -29,6 +29,10 @@ inline void* move_mapping(void* address, uint64_t bytes, void* target) {
   return reinterpret_cast<void*>(syscall(SYS_mremap, address, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target));
 }
 
+inline int protect(void* address, uint64_t bytes, int protection) {
+  return static_cast<int>(syscall(SYS_mprotect, address, bytes, protection));
+}
+
 inline int advise(void* address, uint64_t bytes, int advice) {
   return static_cast<int>(syscall(SYS_madvise, address, bytes, advice));
 }

@@ -36,26 +36,33 @@ bool leaves_room(Runtime& runtime) {
   return pinned_bytes <= runtime.self.header().budget_bytes / 4 * 3;
 }
 
-// What is published at once, others see when they pin.
-int pin(Runtime& runtime, const void* address, size_t bytes) {
-  const spillway::mpi::CallLock lock;
-  const UnmanagedScope scope;
-  const RangeResult loaded = runtime.arena.load_range(address, bytes);
-  if (loaded != RangeResult::done) return code_of(loaded);
-  runtime.pinned.pin(address, bytes);
-  runtime.update_pinned_bytes();
-  if (leaves_room(runtime)) return SPILLWAY_SUCCESS;
-  runtime.pinned.unpin(address, bytes);
-  runtime.update_pinned_bytes();
-  return SPILLWAY_NO_ROOM;
-}
-
 int unpin(Runtime& runtime, const void* address, size_t bytes) {
+  if (UnmanagedScope::is_inside()) return SPILLWAY_IN_USE;  // an operation of the program's, within a reduction
   const spillway::mpi::CallLock lock;
   const UnmanagedScope scope;
   if (!runtime.pinned.unpin(address, bytes)) return SPILLWAY_NOT_MANAGED;
   runtime.update_pinned_bytes();
   return SPILLWAY_SUCCESS;
+}
+
+// What is published at once, others see when they pin.
+bool pin_within_budget(Runtime& runtime, const void* address, size_t bytes) {
+  const spillway::mpi::CallLock lock;
+  const UnmanagedScope scope;
+  runtime.pinned.pin(address, bytes);
+  runtime.update_pinned_bytes();
+  if (leaves_room(runtime)) return true;
+  runtime.pinned.unpin(address, bytes);
+  runtime.update_pinned_bytes();
+  return false;
+}
+
+int pin(Runtime& runtime, const void* address, size_t bytes) {
+  if (UnmanagedScope::is_inside()) return SPILLWAY_IN_USE;
+  if (!pin_within_budget(runtime, address, bytes)) return SPILLWAY_NO_ROOM;
+  const RangeResult loaded = runtime.arena.load_range(address, bytes);
+  if (loaded != RangeResult::done) unpin(runtime, address, bytes);
+  return code_of(loaded);
 }
 
 std::optional<Advice> advice_in(spillway_range_operation operation) {
@@ -84,7 +91,8 @@ SPILLWAY_ENTRY int spillway_range_of_rank(spillway_range_operation operation, vo
   if (const auto advice = advice_in(operation)) return code_of(runtime->arena.advise_range(address, bytes, *advice));
   if (runtime->self.record().pins != 0 || runtime->self.record().library_calls != 0) return SPILLWAY_IN_USE;
   if (operation == SPILLWAY_RANGE_UNLOAD) return code_of(unload(*runtime, address, bytes));
-  return code_of(runtime->arena.discard_range(address, bytes));
+  if (operation == SPILLWAY_RANGE_DISCARD) return code_of(runtime->arena.discard_range(address, bytes));
+  return SPILLWAY_NOT_RUNNING;  // a later version of the header has it
 }
 
 SPILLWAY_ENTRY long spillway_allocations_of_rank(spillway_allocation* list, size_t item_bytes, size_t capacity) {

@@ -229,6 +229,10 @@ void* Arena::allocate(size_t bytes, size_t alignment, Contents contents) {
 }
 
 void Arena::release(Region& first) {
+  const BlockedSignals no_handlers;
+  for_each_region(first, [this](const Region& region) {
+    if (region.is_file_backed) check_what_was_loaded(region);  // the rank may have copied it
+  });
   void* address = reinterpret_cast<void*>(first.begin);
   const uint64_t bytes = first.allocation_bytes;
   // Fails only for want of mappings; then the pages at least are given back.
@@ -372,6 +376,9 @@ void Arena::write_dirty_pages(Region& region, Occasion occasion, UnloadResult& r
     } else if (!region.is_file_backed && was_written(place, run.bytes)) {
       file_.write_zeros(place, run.bytes);  // the place in the file has had another user before
       checksums_.replace_by_zeros(place, run.bytes);
+    } else if (run.state == PageState::absent && region.pieces != 0) {
+      write_collected();  // over pieces there is no gap: what is absent of one is not what the file has
+      span_end = 0;
     }
   };
   if (region.is_file_backed) check_what_was_loaded(region);
@@ -454,7 +461,10 @@ void Arena::write_out(Region& region, Occasion occasion, UnloadResult& result) {
     kernel::advise(address, region.bytes, MADV_DONTNEED);
     return;
   }
-  if (!region.is_file_backed) file_.reserve(region.file_offset, region.bytes);
+  if (!region.is_file_backed) {
+    file_.reserve(region.file_offset, region.bytes);
+    reserve_checksums(region);
+  }
   if (!region.is_file_backed && region.beginning == Beginning::program_file) {  // what is absent of it is not zero
     for_each_changed_part(region, PageRun{region.begin, region.bytes, PageState::dirty}, [&](const PageRun& part) {
       write_span(reinterpret_cast<void*>(part.begin), part.bytes, region.offset_of(part.begin), false, result);

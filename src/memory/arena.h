@@ -30,8 +30,8 @@
 // moves pages, but no charge: a rank that runs is charged for all of its memory, since it may touch any of it.
 //
 // Each page of the file has a checksum (storage/page_checksums.h). What is loaded at once is compared with it before
-// anybody sees it. What the kernel brings in is compared at the next unload, and at the end: a rank that has seen
-// something else than it wrote cannot finish its job.
+// anybody sees it. What the kernel brings in is compared when it is unloaded, freed or discarded, and at the end, as
+// far as the page cache still has it: a rank that has seen something else than it wrote does not finish its job.
 //
 // Thread-safe but for unload_range(), during which no thread of the rank may write to what is unloaded; unload(),
 // unload_again() and load_expected() stop the other threads. These and renew() heed Overwrites, and are called by the
@@ -233,7 +233,8 @@ class Arena {
     uint64_t unloaded_in_epoch = 0;  // charge was given up in this epoch; 0: never unloaded
     // Of the whole allocation, in the region that it begins with; else 0.
     uint64_t allocation_bytes = 0;
-    uint32_t next = 0;  // region of the allocation, or free entry: its number plus one; 0: none
+    uint64_t variable = 0;  // static data: where that begins that it is a piece of
+    uint32_t next = 0;      // region of the allocation, or free entry: its number plus one; 0: none
     // Since it was mapped from the spill file: what was renewed of it, and where last.
     uint64_t renewed_bytes = 0;
     Pages last_renewed{0, 0};
@@ -261,6 +262,7 @@ class Arena {
   bool reserve_addresses();
   static uint64_t checksum_bytes(uint64_t bytes);
   void place_checksums();
+  void reserve_checksums(const Region& region);
   MemoryAccount account();
   void* place(uint64_t bytes, uint64_t alignment);
   // Of an allocation; `visit` may release what it is given.

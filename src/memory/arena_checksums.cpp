@@ -17,6 +17,7 @@ namespace {
 namespace kernel = base::kernel;
 
 constexpr uint64_t kCheckedBytes = 16 << 20;  // mapped at a time
+constexpr uint64_t kSliceBytes = 64 << 10;    // of the table, made accessible at a time
 
 }  // namespace
 
@@ -32,16 +33,25 @@ void Arena::keep_checksums() {
   if (bytes_ != 0) place_checksums();
 }
 
-// Behind the arena's own addresses. In small pages: ranks are many, and most have little memory.
+// Behind the arena's own addresses, and like these not accessible before there is something to be kept. In small pages:
+// ranks are many, and most have little memory.
 void Arena::place_checksums() {
   if (!keeps_checksums_) return;
   auto* table = reinterpret_cast<uint64_t*>(begin_ + bytes_);
-  const uint64_t table_bytes = checksum_bytes(bytes_);
-  if (kernel::map(table, table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-                  -1, 0) == MAP_FAILED)
-    base::fatal("cannot map the table of the spill file's checksums: %s", strerrordesc_np(errno));
-  kernel::advise(table, table_bytes, MADV_NOHUGEPAGE);
+  kernel::advise(table, checksum_bytes(bytes_), MADV_NOHUGEPAGE);
   checksums_.initialise(table);
+}
+
+// Whoever limits what processes may write to (ulimit -d, vm.overcommit_memory=2) counts no more of the table than this.
+void Arena::reserve_checksums(const Region& region) {
+  if (!checksums_.are_kept()) return;
+  const uint64_t table = begin_ + bytes_;
+  const auto entry_of = [table](uint64_t place) { return table + place / kPageBytes * sizeof(uint64_t); };
+  const uint64_t begin = entry_of(region.file_offset) / kSliceBytes * kSliceBytes;
+  const uint64_t end = (entry_of(region.file_offset + region.bytes) + kSliceBytes - 1) / kSliceBytes * kSliceBytes;
+  if (kernel::protect(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE) != 0)
+    base::fatal("cannot have %llu KiB for checksums: %s", static_cast<unsigned long long>((end - begin) >> 10),
+                strerrordesc_np(errno));
 }
 
 // All that the kernel has read of the file for the rank, also where the rank has changed its copy since: the page cache
@@ -51,7 +61,7 @@ void Arena::check_what_was_loaded(const Region& region) {
   unsigned char resident[kCheckedBytes / kPageBytes];
   for (uint64_t done = 0; done < region.bytes; done += kCheckedBytes) {
     const uint64_t bytes = std::min(kCheckedBytes, region.bytes - done), place = region.file_offset + done;
-    void* contents = kernel::map(nullptr, bytes, PROT_READ, MAP_SHARED, file_.descriptor(), place);
+    void* contents = kernel::map(nullptr, bytes, PROT_READ, MAP_PRIVATE, file_.descriptor(), place);
     if (contents == MAP_FAILED) base::fatal("cannot map the spill file: %s", strerrordesc_np(errno));
     kernel::advise(contents, bytes, MADV_HUGEPAGE);  // one fault for 2 MiB, where they were read as such
     const bool is_known = kernel::resident_pages(contents, bytes, resident) == 0;

@@ -89,7 +89,7 @@ Arena::Loading Arena::loading_of(const Region& region, uint64_t block, uint64_t 
   const uint64_t place = region.offset_of(block);
   const Use use = use_of(region, place);
   const bool is_read_ahead = use == Use::read && expected == Expected::used && region.advice != Advice::random;
-  const bool is_wanted = use == Use::rewritten || is_read_ahead;
+  const bool is_wanted = (use == Use::rewritten || is_read_ahead) && region.advice != Advice::cold;
   if (!is_wanted || !history_.is_left_to_kernel(place)) return Loading::none;
   if (are_overwritten(block, block + bytes) || !is_absent(block, bytes)) return Loading::none;
   return use == Use::rewritten ? Loading::at_once : Loading::through_cache;
@@ -123,7 +123,7 @@ uint64_t Arena::expected_bytes() {
   uint64_t sum = 0;
   for (uint32_t entry = 0; entry < region_count_; ++entry) {
     const Region& region = regions_[entry];
-    if (region.begin == 0 || !region.is_file_backed || is_charged(region)) continue;
+    if (region.begin == 0 || !region.is_file_backed || is_charged(region) || region.advice == Advice::cold) continue;
     sum += region.advice == Advice::rewritten
                ? region.bytes
                : history_.rewritten_bytes(region.file_offset, region.bytes, region.predictor);

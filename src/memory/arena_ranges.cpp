@@ -77,12 +77,18 @@ RangeResult Arena::unload_range(const void* address, size_t bytes, UnloadResult&
   });
 }
 
+// All of it or nothing.
 RangeResult Arena::discard_range(void* address, size_t bytes) {
+  const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
+  const RangeResult possible = for_each_part(address, bytes, [this](const Region& region, const void*, size_t) {
+    return is_used_by_others(region) ? RangeResult::pinned : RangeResult::done;
+  });
+  if (possible != RangeResult::done) return possible;
   return for_each_part(address, bytes, [this](const Region& region, const void* part, size_t part_bytes) {
-    if (is_used_by_others(region)) return RangeResult::pinned;
     const Pages pages = pages_within(part, part_bytes);
     if (pages.bytes == 0) return RangeResult::done;
+    if (region.is_file_backed) check_what_was_loaded(part_of(region, pages));
     madvise(pages.address(), pages.bytes, MADV_DONTNEED);
     if (!region.is_file_backed) return RangeResult::done;
     file_.forget(region.offset_of(pages.begin), pages.bytes);
@@ -102,33 +108,25 @@ RangeResult Arena::advise_range(const void* address, size_t bytes, Advice advice
   });
 }
 
-// Pieces of a static variable lie one behind the other.
 size_t Arena::report(AllocationReport* reports, size_t capacity) {
   MutexHolder hold(mutex_);
   size_t found = 0;
-  AllocationReport last;
-  const auto finish = [&] {
-    if (last.bytes != 0 && found++ < capacity) reports[found - 1] = last;
-    last = AllocationReport{};
-  };
-  const auto add = [&last](const Region& region) {
-    if (last.bytes == 0) last.begin = region.begin;
-    last.bytes += region.bytes;
-    last.resident_bytes += region.bytes - PageMap::absent_bytes(region.begin, region.bytes);
-    last.loaded_bytes += region.loaded_bytes;
-    last.written_bytes += region.written_bytes;
-  };
   for (uint32_t i = 0; i < region_count_; ++i) {
-    Region& region = regions_[i];
-    const bool is_first = region.begin != 0 && region.allocation_bytes != 0 && !is_spare(region);
-    if (!is_first && !region.is_static) continue;
-    if (is_first || region.begin != last.begin + last.bytes) finish();
-    if (is_first)
-      for_each_region(region, add);
-    else
-      add(region);
+    Region& first = regions_[i];
+    const bool is_variable = first.is_static && first.begin == first.variable;
+    if (first.begin == 0 || (!is_variable && (first.allocation_bytes == 0 || is_spare(first)))) continue;
+    AllocationReport sum{.begin = first.begin};
+    const auto add = [&sum](const Region& region) {
+      sum.bytes += region.bytes;
+      sum.resident_bytes += region.bytes - PageMap::absent_bytes(region.begin, region.bytes);
+      sum.loaded_bytes += region.loaded_bytes;
+      sum.written_bytes += region.written_bytes;
+    };
+    if (!is_variable) for_each_region(first, add);
+    for (uint32_t piece = 0; is_variable && piece < region_count_; ++piece)
+      if (regions_[piece].is_static && regions_[piece].variable == first.variable) add(regions_[piece]);
+    if (found++ < capacity) reports[found - 1] = sum;
   }
-  finish();
   return found;
 }
 

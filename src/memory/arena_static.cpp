@@ -47,6 +47,7 @@ StaticCharge Arena::adopt(const void* address, size_t bytes, Beginning beginning
     region = Region{.begin = begin,
                     .bytes = end - begin,
                     .file_offset = place - begin_ + (begin - whole.begin),
+                    .variable = whole.begin,
                     .is_static = true,
                     .beginning = beginning};
     history_.forget(region.file_offset, region.bytes);

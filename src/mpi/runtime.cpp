@@ -149,7 +149,7 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_
 
 void Runtime::update_pinned_bytes() {
   const uint64_t window_changes = windows.changes(), arena_changes = arena.changes();
-  if (window_changes == seen_window_changes_ && (arena_changes == seen_arena_changes_ || !windows.has_any())) return;
+  if (window_changes == seen_window_changes_ && (arena_changes == seen_arena_changes_ || !windows.keeps_any())) return;
   self.record().pinned_bytes = arena.bytes_used_by_others();
   seen_window_changes_ = window_changes;
   seen_arena_changes_ = arena_changes;

@@ -20,6 +20,11 @@ bool Windows::Window::uses(uint64_t begin, uint64_t end) const {
   return at != memory.begin() && std::prev(at)->second > begin;
 }
 
+bool Windows::keeps_any() const {
+  const std::lock_guard hold(mutex_);
+  return !windows_.empty() || !lent_.empty();
+}
+
 bool Windows::has_any() const {
   const std::lock_guard hold(mutex_);
   return !windows_.empty();

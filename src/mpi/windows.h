@@ -57,6 +57,7 @@ class Windows {
   void taken_back(uint64_t number);
 
   bool has_any() const;
+  bool keeps_any() const;  // memory: has_any(), or something is lent
   bool is_in_use(uint64_t begin, uint64_t end) const;
 
   // Grows whenever is_in_use() may answer otherwise.

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,6 +73,13 @@ Segment Segment::create(const SegmentConfig& config) {
     layout.segment_bytes = layout.checksums_offset + layout.spill_chunk_count * (kSpillChunkBytes / kPage) * 8;
   }
 
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && layout.segment_bytes > limit.rlim_cur)
+    base::fatal(
+        "cannot make the node's shared segment of %llu MiB\n"
+        "  Cause:  files may not grow that large for this user (ulimit -f).\n"
+        "  Remedy: raise the limit, ask for less with --memory, or save 2 GiB of it with --no-checksums.",
+        static_cast<unsigned long long>(layout.segment_bytes >> 20));
   const int descriptor = memfd_create("spillway-node", MFD_CLOEXEC);
   if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(layout.segment_bytes)) != 0)
     base::fatal("cannot make the node's shared segment: %s", strerror(errno));

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -111,6 +112,26 @@ TEST_F(ArenaChecksumsTest, at_the_end_the_rest_is_compared) {
   damage();
   EXPECT_NE(sum_of_second_bytes(), 0);
   EXPECT_DEATH(arena_.check_what_was_loaded(), kMessage);
+}
+
+TEST_F(ArenaChecksumsTest, so_is_what_the_rank_frees_or_discards) {
+  damage();
+  EXPECT_NE(sum_of_second_bytes(), 0);
+  EXPECT_DEATH(arena_.free(memory_), kMessage);
+  EXPECT_DEATH((void)arena_.discard_range(memory_, kBytes), kMessage);
+}
+
+TEST_F(ArenaChecksumsTest, what_the_program_has_dropped_by_itself_of_what_was_loaded_at_once_stays_in_the_file) {
+  fill(memory_, kBytes, 2);
+  unload_and_charge_again();
+  arena_.load_expected(Expected::rewritten);
+  ASSERT_EQ(bytes_in_state(memory_, kBytes, PageState::dirty), kBytes);
+  fill(memory_, kBytes, 3);
+  madvise(memory_ + 8 * kPageBytes, kPageBytes, MADV_DONTNEED);
+  unload_and_charge_again();
+  EXPECT_TRUE(is_filled(memory_, 8 * kPageBytes, 3));
+  EXPECT_FALSE(is_zero(memory_ + 8 * kPageBytes, kPageBytes)) << "as it was in the file";
+  unload_and_charge_again();
 }
 
 TEST_F(ArenaChecksumsTest, what_is_overwritten_without_being_read_may_be_damaged) {

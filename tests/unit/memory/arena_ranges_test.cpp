@@ -135,8 +135,17 @@ TEST_F(ArenaRangesTest, cold_memory_goes_first) {
   EXPECT_EQ(unload(kMiB).released_bytes, kMiB);
   EXPECT_EQ(bytes_in_state(kept, kMiB, PageState::dirty), kMiB);
   EXPECT_EQ(bytes_in_state(cold, kMiB, PageState::absent), kMiB);
-  charge_all();
   EXPECT_TRUE(is_filled(cold, kMiB, 2));
+  charge_all();
+  for (int round = 0; round < 3; ++round) {
+    fill(cold, kMiB, 2);
+    unload();
+    EXPECT_EQ(arena_.expected_bytes(), round == 0 ? 0 : kMiB) << "the other one, which was rewritten";
+    charge_all();
+    fill(kept, kMiB, 1);
+    arena_.load_expected(Expected::used);
+    EXPECT_EQ(bytes_in_state(cold, kMiB, PageState::absent), kMiB);
+  }
   EXPECT_EQ(arena_.advise_range(cold, 1, Advice::normal), RangeResult::done);
   EXPECT_EQ(unload(kMiB).released_bytes, kMiB);
   EXPECT_EQ(bytes_in_state(kept, kMiB, PageState::absent), kMiB);
