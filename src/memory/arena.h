@@ -144,7 +144,9 @@ class Arena {
   void control_threads(const ThreadControl& threads) { threads_ = threads; }  // before attach()
   void respect(UseByOthers others_use) { others_use_ = others_use; }          // the same
   void heed(const Overwrites& overwrites) { overwrites_ = &overwrites; }      // the same
+  // For a forked child: the file is its parent's, who goes on changing it.
   void detach() {
+    checksums_.initialise(nullptr);
     account_ = MemoryAccount{};
     threads_ = ThreadControl{};
     others_use_ = nullptr;

@@ -9,9 +9,10 @@ namespace {
 
 alignas(64) constexpr char kZeros[PageChecksums::kPageBytes] = {};
 
+const PageHash kHash = fastest_page_hash();
+
 uint64_t checksum_of(const void* page) {
-  static const PageHash hash = fastest_page_hash();
-  return std::max<uint64_t>(hash(page), 1);  // 0 has another meaning
+  return std::max<uint64_t>(kHash(page), 1);  // 0 has another meaning
 }
 
 }  // namespace

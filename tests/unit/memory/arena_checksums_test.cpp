@@ -121,6 +121,14 @@ TEST_F(ArenaChecksumsTest, so_is_what_the_rank_frees_or_discards) {
   EXPECT_DEATH((void)arena_.discard_range(memory_, kBytes), kMessage);
 }
 
+TEST_F(ArenaChecksumsTest, what_the_parent_writes_is_no_damage_to_a_forked_child) {
+  damage();
+  EXPECT_NE(sum_of_second_bytes(), 0);
+  arena_.detach();
+  arena_.free(memory_);
+  arena_.check_what_was_loaded();
+}
+
 TEST_F(ArenaChecksumsTest, what_the_program_has_dropped_by_itself_of_what_was_loaded_at_once_stays_in_the_file) {
   fill(memory_, kBytes, 2);
   unload_and_charge_again();
