@@ -2,9 +2,11 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <thread>
 
 #include "agreement.h"
 #include "option_values.h"
@@ -13,8 +15,12 @@ namespace apps {
 
 namespace {
 
+// What a launcher has not read when it hears of MPI_Abort, some drop: the message would be lost.
+constexpr std::chrono::milliseconds kUntilRead{200};
+
 int end_job(const char* name, int rank, const char* problem) {
   std::fprintf(stderr, "%s: rank %d: %s\n", name, rank, problem);
+  std::this_thread::sleep_for(kUntilRead);
   MPI_Abort(MPI_COMM_WORLD, kExitFailure);
   return kExitFailure;
 }

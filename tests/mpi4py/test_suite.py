@@ -10,12 +10,13 @@ from runner import Runner
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
 RUN_SUITE = Path(__file__).with_name("run_suite.py")
-# All modules in one layout (ranks and slots; t: a tight memory budget), but those that do not end on plain MPI, and one
-# that computes for half a minute.
+# All modules in one layout (ranks and slots; t: a tight memory budget), but those that do not end on plain MPI, and
+# three that compute for half a minute with datatypes, without a message.
 LAYOUT_OF_ALL = "2/1t"
+LOCAL = ["test_datatype", "test_pack", "test_util_dtlib"]
 WITHOUT = {
-    "mpich": ["test_util_dtlib", "test_util_sync"],
-    "openmpi": ["test_spawn", "test_util_dtlib", "test_util_sync"],
+    "mpich": [*LOCAL, "test_util_sync"],
+    "openmpi": [*LOCAL, "test_spawn", "test_util_sync"],
 }
 # And these, which take a few seconds at most in any layout, in another one.
 MODULES = [
