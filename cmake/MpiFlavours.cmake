@@ -124,3 +124,11 @@ foreach(name IN LISTS old)
     file(REMOVE ${SPILLWAY_LIB_DIR}/${name} ${CMAKE_BINARY_DIR}/mpi_headers/${flavour})
   endif()
 endforeach()
+
+# What is compiled for each MPI library: each source alone for those of the system, several at once, which is faster, for
+# the others.
+function(spillway_compile_for flavour target)
+  if(flavour IN_LIST spillway_other_flavours)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 7)
+  endif()
+endfunction()

@@ -94,9 +94,13 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     )
     add(
         "--spill-dir",
+        dest="spill_dirs",
+        action="append",
+        default=[],
         metavar="dir",
-        help="where unloaded memory goes: a directory on a local disk (default: the first "
-        "suitable of $SPILLWAY_SPILL_DIR, $TMPDIR, /var/tmp and the current directory)",
+        help="where unloaded memory goes: a directory on a local disk; given several times, directories on several "
+        "disks, which share it (default: $SPILLWAY_SPILL_DIR, with `:` between several, or the first suitable of "
+        "$TMPDIR, /var/tmp and the current directory)",
     )
     add(
         "--strategy",
@@ -166,7 +170,7 @@ def parse_run_options(arguments: List[str], version: str = "", python_directory:
         raise LaunchError("--summary none leaves nothing to write to --summary-file", "leave one of them away")
     values = vars(options)
     del values["command"]
-    return RunOptions(**dict(values, program=program))
+    return RunOptions(**dict(values, program=program, spill_dirs=tuple(options.spill_dirs)))
 
 
 def _open_summary_file(options: RunOptions) -> Optional[TextIO]:

@@ -33,7 +33,7 @@ words:
   sizes     K, M, G, T are powers of 1024: 1.5G = 1.5GiB = 1610612736
 
 environment:
-  SPILLWAY_SPILL_DIR   spill directory when --spill-dir is not given
+  SPILLWAY_SPILL_DIR   spill directories when --spill-dir is not given, with `:` between them
   TMPDIR               tried as spill directory after that
   PATH                 where the program, and an MPI launcher not beside its library, are looked for
   LD_LIBRARY_PATH      counts in finding the program's MPI library, as it does in the run

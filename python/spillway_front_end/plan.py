@@ -1,14 +1,14 @@
 """Everything that is decided before a job starts."""
 
 import os
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from .errors import LaunchError
 from .machine import Figure, available_memory, total_memory, usable_cores
 from .mpi_launcher import Launcher, find_launcher, launcher_command, library_settings
 from .mpi_library import TITLES, MpiLibrary, find_program, mpi_library_of, preloaded_library
 from .sizes import format_size, parse_size
-from .spill_directory import SpillDirectory, choose_spill_directory
+from .spill_directory import SpillDirectory, choose_spill_directories
 
 _DEFAULT_MEMORY_PERCENT = 80  # the rest is for the page cache and for what others start meanwhile
 _LEAST_BUDGET = 16 << 20
@@ -22,7 +22,7 @@ class RunOptions(NamedTuple):
     ranks: Optional[int] = None
     slots: Optional[int] = None
     memory: Optional[str] = None
-    spill_dir: Optional[str] = None
+    spill_dirs: Sequence[str] = ()
     ranks_per_node: Optional[int] = None
     hosts: Optional[str] = None
     mpi: Optional[str] = None
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     slots: Figure
     cores: Figure
     budget: Figure
-    spill: SpillDirectory
+    spills: List[SpillDirectory]
     preload: str
     agent: str
     rank_program: str
@@ -63,7 +63,7 @@ class Plan(NamedTuple):
             ("ranks", self.ranks.value),
             ("slots", self.slots.value),
             ("memory", self.budget.value),
-            ("spill-dir", self.spill.path),
+            ("spill-dir", ":".join(spill.path for spill in self.spills)),
             ("preload", self.preload),
             ("cpus", self.cores.value),
             ("strategy", self.strategy),
@@ -88,9 +88,8 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     budget = _budget(options.memory, warnings)
     library = mpi_library_of(find_program(options.program[0]), options.mpi)
     launcher = find_launcher(library)
-    spill = choose_spill_directory(options.spill_dir, budget.value, options.memory is not None)
-    if spill.warning:
-        warnings.append(spill.warning)
+    spills = choose_spill_directories(options.spill_dirs, budget.value, options.memory is not None)
+    warnings += [spill.warning for spill in spills if spill.warning]
     preload = preloaded_library(library_directory, library, options.mpi)
     own = [os.path.join(library_directory, name) for name in ("spillway-node", "spillway-rank")]
     for path in own:
@@ -104,7 +103,7 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
         slots,
         cores,
         budget,
-        spill,
+        spills,
         preload,
         *own,
         options.strategy,
@@ -188,9 +187,9 @@ def render_plan(plan: Plan) -> str:
         ("ranks", f"{plan.ranks.value}  ({plan.ranks.origin})"),
         ("slots", f"{plan.slots.value}  ({plan.slots.origin})"),
         ("memory budget", f"{format_size(plan.budget.value)}  ({plan.budget.origin})"),
-        (
-            "spill directory",
-            f"{plan.spill.path}  ({plan.spill.file_system}, {format_size(plan.spill.free_bytes)} free)",
+        *(
+            ("spill directory", f"{spill.path}  ({spill.file_system}, {format_size(spill.free_bytes)} free)")
+            for spill in plan.spills
         ),
         ("strategy", plan.strategy),
         ("checksums", "of what is spilled" if plan.keeps_checksums else "none"),

@@ -1,9 +1,9 @@
-"""Where unloaded memory goes: a directory on a local disk, checked before anything is started."""
+"""Where unloaded memory goes: directories on local disks, checked before anything is started."""
 
 import errno
 import os
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from .errors import LaunchError
 from .sizes import format_size
@@ -19,6 +19,8 @@ _NETWORK = set(
 _WITHOUT_FILES = set("proc sysfs cgroup cgroup2 devpts debugfs tracefs securityfs configfs mqueue bpf pstore".split())
 # Of the default budget (most of the machine's memory), a disk must have this part free; less than all is a warning.
 _LEAST_PART_OF_DEFAULT_BUDGET = 8
+# As base::SpillDirectories has it.
+_MOST_DIRECTORIES = 16
 
 
 class SpillDirectory(NamedTuple):
@@ -76,8 +78,13 @@ def _try_to_write(path: str) -> None:
         os.close(descriptor)
 
 
-def check_spill_directory(path: str, budget: int, is_budget_chosen: bool) -> SpillDirectory:
-    """Raises LaunchError when memory cannot be unloaded to `path`."""
+def check_spill_directory(path: str, budget: int, is_budget_chosen: bool, share: float = 1) -> SpillDirectory:
+    """Raises LaunchError when `share` of what is unloaded cannot go to `path`."""
+    if ":" in path:
+        raise LaunchError(
+            f"spill directory {path}: a colon separates directories, and cannot be in their names",
+            "give the directory another name, or a symbolic link to it",
+        )
     if not os.path.isdir(path):
         raise LaunchError(
             f"spill directory {path}: " + ("not a directory" if os.path.exists(path) else "does not exist"),
@@ -100,7 +107,7 @@ def check_spill_directory(path: str, budget: int, is_budget_chosen: bool) -> Spi
             "name a directory on a local disk with --spill-dir",
         )
     _check_writable(path)
-    return _check_space(path, kind, budget, is_budget_chosen)
+    return _check_space(path, kind, budget, is_budget_chosen, share)
 
 
 def _check_writable(path: str) -> None:
@@ -118,20 +125,22 @@ def _check_writable(path: str) -> None:
         ) from None
 
 
-def _check_space(path: str, kind: str, budget: int, is_budget_chosen: bool) -> SpillDirectory:
+def _check_space(path: str, kind: str, budget: int, is_budget_chosen: bool, share: float) -> SpillDirectory:
     status = os.statvfs(path)
     free = status.f_bavail * status.f_frsize
+    budget = int(budget * share)
     needed = budget if is_budget_chosen else budget // _LEAST_PART_OF_DEFAULT_BUDGET
+    whose = "the" if share == 1 else "its share of the"
     if free < needed:
         raise LaunchError(
             f"spill directory {path} has {format_size(free)} free; Spillway asks for at least "
-            f"{format_size(needed)}, {'the' if is_budget_chosen else 'an eighth of the'} memory budget",
+            f"{format_size(needed)}, {'' if is_budget_chosen else 'an eighth of '}{whose} memory budget",
             "free space there, name another directory with --spill-dir, or a smaller --memory",
         )
     warning = ""
     if free < budget:
         warning = (
-            f"spill directory {path} has {format_size(free)} free, less than the memory budget of "
+            f"spill directory {path} has {format_size(free)} free, less than {whose} memory budget, "
             f"{format_size(budget)}; a job much larger than memory would fill it"
         )
     return SpillDirectory(os.path.realpath(path), kind, free, warning)
@@ -142,18 +151,44 @@ def _candidates() -> List[str]:
     return list(dict.fromkeys(path for path in named if path))
 
 
-def choose_spill_directory(asked: Optional[str], budget: int, is_budget_chosen: bool) -> SpillDirectory:
-    """The one asked for (option, then SPILLWAY_SPILL_DIR), or else the first suitable of the usual places."""
-    asked = asked or os.environ.get("SPILLWAY_SPILL_DIR")
+def choose_spill_directories(asked: Sequence[str], budget: int, is_budget_chosen: bool) -> List[SpillDirectory]:
+    """Those asked for (option, then SPILLWAY_SPILL_DIR), or else the first suitable of the usual places."""
+    asked = asked or [path for path in os.environ.get("SPILLWAY_SPILL_DIR", "").split(":") if path]
     if asked:
-        return check_spill_directory(asked, budget, is_budget_chosen)
+        return _check_all(asked, budget, is_budget_chosen)
     problems = []
     for path in _candidates():
         try:
-            return check_spill_directory(path, budget, is_budget_chosen)
+            return [check_spill_directory(path, budget, is_budget_chosen)]
         except LaunchError as error:
             problems.append(str(error))
     raise LaunchError(
         "no suitable directory to spill to:\n    " + "\n    ".join(problems),
         "name a directory on a local disk with --spill-dir, or a smaller --memory",
     )
+
+
+def _device_of(path: str) -> Optional[int]:
+    return os.stat(path).st_dev if os.path.isdir(path) else None
+
+
+def _check_all(paths: Sequence[str], budget: int, is_budget_chosen: bool) -> List[SpillDirectory]:
+    """Each gets an equal part of what is unloaded; those of one file system have to find room there together."""
+    if len(paths) > _MOST_DIRECTORIES:
+        raise LaunchError(
+            f"{len(paths)} spill directories are more than the {_MOST_DIRECTORIES} that Spillway can use",
+            "name one for each device",
+        )
+    devices = [_device_of(path) for path in paths]
+    found = [
+        check_spill_directory(path, budget, is_budget_chosen, devices.count(device) / len(paths))
+        for path, device in zip(paths, devices)
+    ]
+    for i, device in enumerate(devices):
+        if device in devices[:i]:
+            warning = (
+                f"spill directories {found[devices.index(device)].path} and {found[i].path} are on the same file "
+                "system; together they are no faster than one"
+            )
+            found[i] = found[i]._replace(warning=found[i].warning or warning)
+    return found

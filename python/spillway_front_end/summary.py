@@ -120,7 +120,7 @@ def render_json(plan: Plan, report: JobReport) -> str:
         "wall_ns": figures.get("wall_ns", 0),
         "exit_status": report.exit_status,
         "failure": report.failure,
-        "spill_directory": plan.spill.path,
+        "spill_directories": [spill.path for spill in plan.spills],
         "totals": totals,
         "per_rank": [dict(rank, rank=number, state=report.states[number]) for number, rank in enumerate(report.ranks)],
     }

@@ -60,6 +60,21 @@ inline ssize_t write_at(int descriptor, const void* data, uint64_t bytes, uint64
   return syscall(SYS_pwrite64, descriptor, data, bytes, offset);
 }
 
+// Linux's own asynchronous I/O: io_setup, io_submit, io_getevents.
+inline int make_request_queue(unsigned requests, uint64_t* context) {
+  return static_cast<int>(syscall(SYS_io_setup, requests, context));
+}
+
+template <typename Block>
+long submit_requests(uint64_t context, uint64_t count, Block** blocks) {
+  return syscall(SYS_io_submit, context, count, blocks);
+}
+
+template <typename Event>
+long wait_for_requests(uint64_t context, long count, Event* events) {
+  return syscall(SYS_io_getevents, context, count, count, events, nullptr);
+}
+
 inline int set_size(int descriptor, uint64_t bytes) {
   return static_cast<int>(syscall(SYS_ftruncate, descriptor, bytes));
 }

@@ -9,11 +9,13 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/spill_directories.h"
+
 namespace spillway::launch {
 namespace {
 
 constexpr int kBacklog = 1024;  // every rank of a node may connect at once
-constexpr size_t kMostDescriptors = 4;
+constexpr size_t kMostDescriptors = 1 + base::SpillDirectories::kMost;
 
 struct Address {
   sockaddr_un name{};

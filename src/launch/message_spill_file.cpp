@@ -6,7 +6,10 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "base/spill_directories.h"
+
 namespace spillway::launch {
+namespace {
 
 Descriptor make_message_spill_file(const std::string& directory) {
   Descriptor file(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
@@ -17,6 +20,16 @@ Descriptor make_message_spill_file(const std::string& directory) {
     unlink(path.c_str());
   }
   return file;
+}
+
+}  // namespace
+
+std::vector<Descriptor> make_message_spill_files(const std::string& directories) {
+  std::string text = directories;
+  const auto listed = base::SpillDirectories::listed_in(text.data());
+  std::vector<Descriptor> files;
+  for (size_t i = 0; i < listed.count; ++i) files.push_back(make_message_spill_file(listed.paths[i]));
+  return files;
 }
 
 }  // namespace spillway::launch

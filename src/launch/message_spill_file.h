@@ -1,13 +1,14 @@
-// The file that the node's message store spills to: without a name, so that nothing is left whatever happens.
+// The files that the node's message store spills to: without names, so that nothing is left whatever happens.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "launch/descriptor.h"
 
 namespace spillway::launch {
 
-// Throws std::system_error when the directory does not allow it.
-Descriptor make_message_spill_file(const std::string& directory);
+// One in each of the directories, which `:` separates. Throws std::system_error when one does not allow it.
+std::vector<Descriptor> make_message_spill_files(const std::string& directories);
 
 }  // namespace spillway::launch

@@ -70,7 +70,7 @@ NodeAgent::NodeAgent(NodeOptions options)
     : options_(std::move(options)),
       host_(host_name()),
       report_(options_.report_descriptor),
-      message_spill_(make_message_spill_file(options_.spill_directory)),
+      message_spills_(make_message_spill_files(options_.spill_directories)),
       segment_(make_segment(options_)),
       job_(segment_, last_component(options_.command[0])),
       deadlock_watch_(segment_),
@@ -243,7 +243,8 @@ void NodeAgent::greet(Connection& connection, const AttachMessage& hello) {
     return refuse("MPI_COMM_WORLD has " + std::to_string(hello.world_size) + " ranks, but this node runs " +
                   std::to_string(rank_count) + ": jobs over more than one node are not supported in this version");
   connection.rank = rank;
-  const int descriptors[] = {segment_.descriptor(), message_spill_.number()};
+  std::vector<int> descriptors = {segment_.descriptor()};
+  for (const Descriptor& file : message_spills_) descriptors.push_back(file.number());
   send_message(connection.socket.number(), make_message(MessageKind::welcome), descriptors);
   segments_left_.note(hello.pid);
   job_.library_came(rank);

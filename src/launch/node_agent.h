@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "launch/attach_socket.h"
 #include "launch/deadlock_watch.h"
@@ -53,7 +54,7 @@ class NodeAgent {
   NodeOptions options_;
   std::string host_;
   Descriptor report_;
-  Descriptor message_spill_;
+  std::vector<Descriptor> message_spills_;
   node::Segment segment_;
   Job job_;
   DeadlockWatch deadlock_watch_;

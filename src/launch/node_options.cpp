@@ -78,7 +78,7 @@ bool take_option(int option, const char* value, NodeOptions& options) {
     case kReportFd:
       return parse_number(value, options.report_descriptor);
     case kSpillDir:
-      options.spill_directory = value;
+      options.spill_directories = value;
       return true;
     case kPreload:
       options.preload = value;
@@ -107,7 +107,7 @@ std::string parse_node_options(int argc, char** argv, NodeOptions& options) {
   options.command.push_back(nullptr);
   if (options.command.size() < 2) return "no command to start the ranks with";
   if (options.rank_count == 0 || options.slot_count == 0) return "--ranks and --slots must be at least 1";
-  if (options.spill_directory.empty()) return "--spill-dir is missing";
+  if (options.spill_directories.empty()) return "--spill-dir is missing";
   return "";
 }
 

@@ -15,8 +15,8 @@ struct NodeOptions {
   uint64_t budget_bytes = 0;
   uint32_t cpu_count = 1;
   node::Strategy strategy = node::Strategy::automatic;
-  std::string spill_directory;
-  std::string preload;  // absolute path of the preloaded library
+  std::string spill_directories;  // with `:` between them
+  std::string preload;            // absolute path of the preloaded library
   int report_descriptor = -1;
   bool detects_deadlock = false;
   bool keeps_checksums = true;

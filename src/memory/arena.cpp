@@ -283,11 +283,11 @@ bool Arena::resize_in_place(void* address, size_t bytes) {
   return bytes <= mapped && round_up(bytes, kGranuleBytes) * 2 > mapped;
 }
 
-uint64_t Arena::attach(const MemoryAccount& account, const char* spill_directory) {
+uint64_t Arena::attach(const MemoryAccount& account, const base::SpillDirectories& directories) {
   MutexHolder hold(mutex_);
   account_ = account;
   reserve_addresses();
-  if (bytes_ != 0) file_.create(spill_directory);
+  if (bytes_ != 0) file_.create(directories);
   return managed_bytes_;
 }
 
@@ -401,11 +401,15 @@ bool Arena::holds_something(Region& region) {
 }
 
 void Arena::map_file(const Region& region) {
-  void* address = reinterpret_cast<void*>(region.begin);
-  if (kernel::map(address, region.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
-                  file_.descriptor(), region.file_offset) == MAP_FAILED)
-    base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(region.bytes >> 20),
-                strerrordesc_np(errno));
+  for (uint64_t done = 0; done < region.bytes;) {
+    const storage::StripedFile::Part part = file_.first_part(region.file_offset + done, region.bytes - done);
+    void* address = reinterpret_cast<void*>(region.begin + done);
+    if (kernel::map(address, part.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
+                    part.descriptor, part.offset) == MAP_FAILED)
+      base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(part.bytes >> 20),
+                  strerrordesc_np(errno));
+    done += part.bytes;
+  }
   advise_kernel(region);
 }
 

@@ -48,6 +48,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/spill_directories.h"
 #include "memory/address_space.h"
 #include "memory/overwrites.h"
 #include "memory/page_map.h"
@@ -55,7 +56,7 @@
 #include "memory/stopped_threads.h"
 #include "memory/use_history.h"
 #include "storage/page_checksums.h"
-#include "storage/spill_file.h"
+#include "storage/striped_file.h"
 
 namespace spillway::memory {
 
@@ -139,7 +140,7 @@ class Arena {
   bool resize_in_place(void* address, size_t bytes);
 
   // From now on allocations are charged to `account`. Returns the bytes allocated so far.
-  uint64_t attach(const MemoryAccount& account, const char* spill_directory);
+  uint64_t attach(const MemoryAccount& account, const base::SpillDirectories& directories);
   void keep_checksums();                                                      // before attach(), or never
   void control_threads(const ThreadControl& threads) { threads_ = threads; }  // before attach()
   void respect(UseByOthers others_use) { others_use_ = others_use; }          // the same
@@ -361,7 +362,7 @@ class Arena {
   UseByOthers others_use_ = nullptr;
   const Overwrites* overwrites_ = nullptr;
   UseHistory history_;
-  storage::SpillFile file_;
+  storage::StripedFile file_;
   storage::PageChecksums checksums_;
   bool keeps_checksums_ = false;
 };

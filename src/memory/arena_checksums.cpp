@@ -59,16 +59,18 @@ void Arena::reserve_checksums(const Region& region) {
 void Arena::check_what_was_loaded(const Region& region) {
   if (!checksums_.are_kept()) return;
   unsigned char resident[kCheckedBytes / kPageBytes];
-  for (uint64_t done = 0; done < region.bytes; done += kCheckedBytes) {
-    const uint64_t bytes = std::min(kCheckedBytes, region.bytes - done), place = region.file_offset + done;
-    void* contents = kernel::map(nullptr, bytes, PROT_READ, MAP_PRIVATE, file_.descriptor(), place);
+  for (uint64_t done = 0, bytes = 0; done < region.bytes; done += bytes) {
+    const uint64_t place = region.file_offset + done;
+    const auto part = file_.first_part(place, std::min(kCheckedBytes, region.bytes - done));
+    bytes = part.bytes;
+    void* contents = kernel::map(nullptr, bytes, PROT_READ, MAP_PRIVATE, part.descriptor, part.offset);
     if (contents == MAP_FAILED) base::fatal("cannot map the spill file: %s", strerrordesc_np(errno));
     kernel::advise(contents, bytes, MADV_HUGEPAGE);  // one fault for 2 MiB, where they were read as such
     const bool is_known = kernel::resident_pages(contents, bytes, resident) == 0;
     for (uint64_t page = 0; is_known && page < bytes; page += kPageBytes)
       if ((resident[page / kPageBytes] & 1) != 0 &&
           checksums_.is_damaged(place + page, static_cast<const char*>(contents) + page, kPageBytes))
-        file_.fail_for_damage(kPageBytes);
+        file_.fail_for_damage(place, kPageBytes);
     kernel::unmap(contents, bytes);
   }
 }

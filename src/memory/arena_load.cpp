@@ -67,7 +67,7 @@ void Arena::load_piece(Region& region, uint64_t begin, uint64_t bytes) {
   if (!aside) return;
   const uint64_t place = region.offset_of(begin);
   file_.read(aside.memory(), bytes, place);
-  if (checksums_.is_damaged(place, aside.memory(), bytes)) file_.fail_for_damage(bytes);
+  if (checksums_.is_damaged(place, aside.memory(), bytes)) file_.fail_for_damage(place, bytes);
   if (!file_.is_direct()) file_.drop_cache(place, bytes);
   announce(begin, bytes);
   const StoppedThreads stopped(threads_);

@@ -25,13 +25,13 @@ uint64_t whole_blocks(uint64_t bytes) {
 
 }  // namespace
 
-MessageStore::MessageStore(node::LocalRank& self, node::Ledger& ledger, int spill_descriptor,
-                           const char* spill_directory)
+MessageStore::MessageStore(node::LocalRank& self, node::Ledger& ledger, const int* spill_descriptors,
+                           const base::SpillDirectories& directories)
     : self_(self),
       ledger_(ledger),
       memory_(self.segment(), self.header().memory_pool_offset, self.header().memory_chunk_count),
       spill_(self.segment(), self.header().spill_pool_offset, self.header().spill_chunk_count) {
-  file_.adopt(spill_descriptor, spill_directory);
+  file_.adopt(spill_descriptors, directories);
   const uint64_t checksums = self.header().checksums_offset;
   if (checksums != 0) checksums_.initialise(reinterpret_cast<uint64_t*>(self.segment().at(checksums)));
 }
@@ -57,7 +57,7 @@ void MessageStore::write_checked(const char* data, uint64_t bytes, uint64_t plac
 
 void MessageStore::read_checked(char* data, uint64_t bytes, uint64_t place) {
   file_.read(data, bytes, place);
-  if (checksums_.is_damaged(place, data, bytes)) file_.fail_for_damage(bytes);
+  if (checksums_.is_damaged(place, data, bytes)) file_.fail_for_damage(place, bytes);
 }
 
 template <typename Visit>

@@ -12,7 +12,7 @@
 #include "message/chunk_pool.h"
 #include "node/ledger.h"
 #include "storage/page_checksums.h"
-#include "storage/spill_file.h"
+#include "storage/striped_file.h"
 
 namespace spillway::message {
 
@@ -27,7 +27,8 @@ struct Payload {
 
 class MessageStore {
  public:
-  MessageStore(node::LocalRank& self, node::Ledger& ledger, int spill_descriptor, const char* spill_directory);
+  MessageStore(node::LocalRank& self, node::Ledger& ledger, const int* spill_descriptors,
+               const base::SpillDirectories& directories);
 
   // Keeps `bytes` > 0 of `data`, which is no payload of this store, for `readers` receivers.
   Payload put(ByteStream& data, uint64_t bytes, uint32_t readers = 1);
@@ -79,7 +80,7 @@ class MessageStore {
   node::Ledger& ledger_;
   ChunkPool memory_;
   ChunkPool spill_;
-  storage::SpillFile file_;
+  storage::StripedFile file_;
   storage::PageChecksums checksums_;
   char* bounce_ = nullptr;
   bool bounce_is_resident_ = false;

@@ -127,13 +127,14 @@ void make_room_hook(uint64_t bytes) {
 
 }  // namespace
 
-Runtime::Runtime(node::Attachment attachment, int world_rank, const char* spill_directory, memory::Arena& managed)
+Runtime::Runtime(node::Attachment attachment, int world_rank, const base::SpillDirectories& directories,
+                 memory::Arena& managed)
     : attachment_(std::move(attachment)),
       self(attachment_.take_segment(), static_cast<uint32_t>(world_rank)),
       ledger(self),
       scheduler(self, ledger),
       critical_section(self, scheduler),
-      store(self, ledger, attachment_.take_message_spill(), spill_directory),
+      store(self, ledger, attachment_.take_message_spills().data(), directories),
       mailbox(self),
       arena(managed),
       static_data(managed, self, ledger),
@@ -329,9 +330,9 @@ void start_runtime(memory::Arena& arena) {
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
   auto attachment = node::Attachment::connect(rank, size);
   if (!attachment) return;
-  const char* spill_directory = getenv(node::kSpillDirVariable);
-  if (spill_directory == nullptr) spill_directory = ".";
-  the_runtime = new Runtime(std::move(*attachment), rank, strdup(spill_directory), arena);
+  const char* listed = getenv(node::kSpillDirVariable);
+  const auto directories = base::SpillDirectories::listed_in(strdup(listed != nullptr ? listed : "."));
+  the_runtime = new Runtime(std::move(*attachment), rank, directories, arena);
   int thread_level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&thread_level);
   CallLock::start(thread_level);
@@ -345,7 +346,7 @@ void start_runtime(memory::Arena& arena) {
   arena.heed(the_runtime->overwrites);
   if (the_runtime->self.header().checksums_offset != 0) arena.keep_checksums();
   const uint64_t already_allocated =
-      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook}, spill_directory);
+      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook}, directories);
   the_runtime->ledger.adopt(already_allocated, already_allocated);
   the_runtime->static_data.adopt(the_runtime->self.header().minimum_managed_bytes);
   arena_across_fork = &arena;

@@ -31,7 +31,7 @@ namespace spillway::mpi {
 class Runtime {
  public:
   // Joins the job: takes the segment from `attachment`. The rank has no slot yet.
-  Runtime(node::Attachment attachment, int world_rank, const char* spill_directory, memory::Arena& arena);
+  Runtime(node::Attachment attachment, int world_rank, const base::SpillDirectories& directories, memory::Arena& arena);
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 

@@ -14,19 +14,19 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kAttachMagic = 0x53504c41;  // "SPLA"
-inline constexpr uint32_t kAttachVersion = 2;
+inline constexpr uint32_t kAttachVersion = 3;
 
 // Names of environment variables. Set by the agent for spillway-rank, which hands them on to the program.
 inline constexpr char kSocketVariable[] = "SPILLWAY_SOCKET";       // abstract socket name, without the leading NUL
 inline constexpr char kParentVariable[] = "SPILLWAY_PARENT";       // the same of spillway-rank, set by itself
 inline constexpr char kPreloadVariable[] = "SPILLWAY_PRELOAD";     // preloaded library, absolute path
-inline constexpr char kSpillDirVariable[] = "SPILLWAY_SPILL_DIR";  // directory for this rank's spill file
+inline constexpr char kSpillDirVariable[] = "SPILLWAY_SPILL_DIR";  // directories for spill files, with `:` between
 
 enum class Role : uint32_t { rank_parent = 1, rank_library = 2 };
 
 enum class MessageKind : uint32_t {
   hello = 1,      // process -> agent, first message
-  welcome = 2,    // agent -> rank_library, with two descriptors: the segment, the message spill file
+  welcome = 2,    // agent -> rank_library, with descriptors: the segment, the message spill files
   refused = 3,    // agent -> process, `text` says why
   started = 4,    // rank_parent -> agent: the program runs as `pid`
   exited = 5,     // rank_parent -> agent: the program ended with `wait_status` (as waitpid gives it)

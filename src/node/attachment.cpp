@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -33,23 +34,26 @@ std::optional<Attachment> Attachment::connect(int world_rank, int world_size) {
   hello.world_rank = world_rank;
   hello.world_size = world_size;
   AttachMessage reply{};
-  int descriptors[2] = {-1, -1};
+  std::array<int, 1 + base::SpillDirectories::kMost> descriptors;
+  descriptors.fill(-1);
   if (!send_from_library(attachment.socket_, hello) || !receive_in_library(attachment.socket_, reply, descriptors))
     base::fatal("the node agent of this job does not answer, or is of another version of Spillway");
   if (reply.kind != static_cast<uint32_t>(MessageKind::welcome))
     base::fatal("the node agent refuses rank %d: %.400s", world_rank, reply.text);
   attachment.segment_ = descriptors[0];
-  attachment.message_spill_ = descriptors[1];
+  std::copy(descriptors.begin() + 1, descriptors.end(), attachment.message_spills_.begin());
   return attachment;
 }
 
 Attachment::Attachment(Attachment&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)),
       segment_(std::exchange(other.segment_, -1)),
-      message_spill_(std::exchange(other.message_spill_, -1)) {}
+      message_spills_(other.take_message_spills()) {}
 
 Attachment::~Attachment() {
-  for (int descriptor : {socket_, segment_, message_spill_})
+  for (int descriptor : {socket_, segment_})
+    if (descriptor >= 0) close(descriptor);
+  for (int descriptor : message_spills_)
     if (descriptor >= 0) close(descriptor);
 }
 
@@ -58,6 +62,12 @@ Segment Attachment::take_segment() {
   Segment segment = Segment::attach(std::exchange(segment_, -1), problem);
   if (!segment) base::fatal("%s", problem.c_str());
   return segment;
+}
+
+Attachment::SpillDescriptors Attachment::take_message_spills() {
+  const SpillDescriptors taken = message_spills_;
+  message_spills_.fill(-1);
+  return taken;
 }
 
 void Attachment::report_finalized() { send_from_library(socket_, library_message(MessageKind::finalized)); }

@@ -1,11 +1,12 @@
 // The rank's connection to its node agent, over which it gets the segment and says what the agent must know.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
+#include "base/spill_directories.h"
 #include "node/segment.h"
 
 namespace spillway::node {
@@ -20,9 +21,11 @@ class Attachment {
   Attachment& operator=(Attachment&&) = delete;
   ~Attachment();
 
-  // The segment, and the node's message spill file. Each may be taken once.
+  // The segment, and the node's message spill files: one for each spill directory, and -1 behind them. Each may be
+  // taken once.
+  using SpillDescriptors = std::array<int, base::SpillDirectories::kMost>;
   Segment take_segment();
-  int take_message_spill() { return std::exchange(message_spill_, -1); }
+  SpillDescriptors take_message_spills();
 
   // Tells the agent that MPI_Finalize was called: the rank's end is no failure from now on.
   void report_finalized();
@@ -32,11 +35,11 @@ class Attachment {
   bool report_fatal(const char* message, int exit_status = 1);
 
  private:
-  Attachment() = default;
+  Attachment() { message_spills_.fill(-1); }
 
   int socket_ = -1;
   int segment_ = -1;
-  int message_spill_ = -1;
+  SpillDescriptors message_spills_;
 };
 
 }  // namespace spillway::node

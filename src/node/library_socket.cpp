@@ -9,12 +9,13 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/spill_directories.h"
 #include "base/system_calls.h"
 
 namespace spillway::node {
 namespace {
 
-constexpr size_t kMostDescriptors = 2;
+constexpr size_t kMostDescriptors = 1 + base::SpillDirectories::kMost;
 
 }  // namespace
 

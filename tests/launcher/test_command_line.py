@@ -21,10 +21,10 @@ def test_two_hyphens_end_the_options():
 
 
 def test_all_options():
-    words = "run -n 3 --slots 2 --memory 1G --spill-dir d --ranks-per-node 3 --hosts a,b --mpi mpich --summary json"
-    words += " --summary-file f --strategy lrlw --no-checksums --detect-deadlock --dry-run app"
+    words = "run -n 3 --slots 2 --memory 1G --spill-dir d --spill-dir e --ranks-per-node 3 --hosts a,b --mpi mpich"
+    words += " --summary json --summary-file f --strategy lrlw --no-checksums --detect-deadlock --dry-run app"
     assert parse_run_options(words.split()) == RunOptions(
-        ["app"], 3, 2, "1G", "d", 3, "a,b", "mpich", "json", "f", "lrlw", False, True, True
+        ["app"], 3, 2, "1G", ("d", "e"), 3, "a,b", "mpich", "json", "f", "lrlw", False, True, True
     )
 
 

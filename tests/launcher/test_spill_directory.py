@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from spillway_front_end import spill_directory
 from spillway_front_end.errors import LaunchError
-from spillway_front_end.spill_directory import check_spill_directory, choose_spill_directory, file_system_of
+from spillway_front_end.spill_directory import check_spill_directory, choose_spill_directories, file_system_of
 
 MIB = 1 << 20
 
@@ -108,15 +108,19 @@ def test_file_system_without_unnamed_files_is_fine(tmp_path, on_disk, free_space
     assert not list(tmp_path.iterdir())
 
 
+def chosen(asked=()):
+    return [found.path for found in choose_spill_directories(asked, MIB, True)]
+
+
 def test_option_comes_before_variable_before_usual_places(tmp_path, on_disk, free_space, monkeypatch):
     for name in ("option", "variable", "tmpdir"):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("SPILLWAY_SPILL_DIR", str(tmp_path / "variable"))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmpdir"))
-    assert choose_spill_directory(str(tmp_path / "option"), MIB, True).path.endswith("/option")
-    assert choose_spill_directory(None, MIB, True).path.endswith("/variable")
+    assert chosen([str(tmp_path / "option")]) == [str(tmp_path / "option")]
+    assert chosen() == [str(tmp_path / "variable")]
     monkeypatch.delenv("SPILLWAY_SPILL_DIR")
-    assert choose_spill_directory(None, MIB, True).path.endswith("/tmpdir")
+    assert chosen() == [str(tmp_path / "tmpdir")]
 
 
 def test_unsuitable_usual_places_are_passed_over(tmp_path, on_disk, free_space, monkeypatch):
@@ -124,7 +128,7 @@ def test_unsuitable_usual_places_are_passed_over(tmp_path, on_disk, free_space, 
     on_disk[str(tmp_path / "memory")] = "tmpfs"
     monkeypatch.delenv("SPILLWAY_SPILL_DIR", raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "memory"))
-    assert choose_spill_directory(None, MIB, True).path == os.path.realpath("/var/tmp")
+    assert chosen() == [os.path.realpath("/var/tmp")]
 
 
 def test_says_of_every_place_why_it_will_not_do(on_disk, free_space, monkeypatch):
@@ -132,6 +136,49 @@ def test_says_of_every_place_why_it_will_not_do(on_disk, free_space, monkeypatch
     monkeypatch.delenv("SPILLWAY_SPILL_DIR", raising=False)
     monkeypatch.setenv("TMPDIR", "/no/such/directory")
     with pytest.raises(LaunchError) as refusal:
-        choose_spill_directory(None, 10 * MIB, True)
+        choose_spill_directories([], 10 * MIB, True)
     assert "/no/such/directory: does not exist" in str(refusal.value)
     assert "/var/tmp has 0 B free" in str(refusal.value)
+
+
+@pytest.fixture
+def two_disks(tmp_path, on_disk, free_space, monkeypatch):
+    """Two directories, each on a device of its own."""
+    paths = [str(tmp_path / "first"), str(tmp_path / "second")]
+    for path in paths:
+        os.mkdir(path)
+    monkeypatch.setattr(spill_directory, "_device_of", paths.index)
+    return paths
+
+
+def test_several_directories_by_option_or_variable(two_disks, monkeypatch):
+    assert chosen(two_disks) == two_disks
+    monkeypatch.setenv("SPILLWAY_SPILL_DIR", ":".join(two_disks))
+    assert chosen() == two_disks
+
+
+def test_each_of_several_devices_needs_room_for_its_share(two_disks):
+    found = choose_spill_directories(two_disks, 200 * MIB, True)
+    assert [directory.warning for directory in found] == ["", ""]
+    with pytest.raises(LaunchError, match="asks for at least 101 MiB, its share of the memory budget"):
+        choose_spill_directories(two_disks, 202 * MIB, True)
+
+
+def test_directories_of_one_file_system_need_room_together_and_are_warned_of(tmp_path, on_disk, free_space):
+    paths = [str(tmp_path / "a"), str(tmp_path / "b")]
+    for path in paths:
+        os.mkdir(path)
+    first, second = choose_spill_directories(paths, 90 * MIB, True)
+    assert not first.warning
+    assert "same file system" in second.warning
+    with pytest.raises(LaunchError, match="100 MiB free"):
+        choose_spill_directories(paths, 101 * MIB, True)
+
+
+def test_refuses_a_colon_in_a_name_and_more_directories_than_it_can_use(tmp_path, on_disk, free_space):
+    odd = tmp_path / "a:b"
+    odd.mkdir()
+    with pytest.raises(LaunchError, match="a colon separates directories"):
+        choose_spill_directories([str(odd)], MIB, True)
+    with pytest.raises(LaunchError, match="17 spill directories are more than the 16"):
+        choose_spill_directories([str(tmp_path)] * 17, MIB, True)

@@ -43,7 +43,7 @@ def plan():
         slots=Figure(1, ""),
         cores=Figure(2, ""),
         budget=Figure(8 * GIB, ""),
-        spill=SpillDirectory("/var/tmp", "ext4", 1),
+        spills=[SpillDirectory("/var/tmp", "ext4", 1)],
         preload="",
         agent="",
         rank_program="",

@@ -1,10 +1,10 @@
 """One rank of a run of mpi4py's tests: writes the outcome of every test case down as soon as it is known.
 
-    python recorded_rank.py FOLDER test/main.py [options of main.py]
+    python recorded_rank.py FOLDER run|list test/main.py [options of main.py]
 
 What unittest prints is of no use for several ranks, which share one standard error; so each rank has a file of its own
 in FOLDER. A line is an outcome and a test: `started`, then `passed`, `failed` or `skipped`. A test that was started
-and has no outcome is where the rank hung or ended.
+and has no outcome is where the rank hung or ended. With `list` no test runs, and each is written down as `known`.
 """
 
 import os
@@ -60,11 +60,27 @@ class RecordingResult(unittest.TextTestResult):
         super().addSubTest(test, subtest, err)
 
 
+def note_all(tests):
+    for test in tests:
+        if isinstance(test, unittest.TestSuite):
+            note_all(test)
+        else:
+            RecordingResult.record.write(f"known {test.id()}\n")
+
+
+def list_only(runner, tests):
+    """In place of the runner's method that runs them."""
+    note_all(tests)
+    return runner._makeResult()
+
+
 def main():
-    folder, program = sys.argv[1:3]
+    folder, what, program = sys.argv[1:4]
     with (Path(folder) / rank()).open("a", encoding="utf-8") as RecordingResult.record:
         unittest.TextTestRunner.resultclass = RecordingResult
-        sys.argv = sys.argv[2:]
+        if what == "list":
+            unittest.TextTestRunner.run = list_only
+        sys.argv = sys.argv[3:]
         sys.path[0] = str(Path(program).parent)
         runpy.run_path(program, run_name="__main__")
 

@@ -43,6 +43,20 @@ def test_same_as_on_plain_mpi(run, job, summary, plain_rounds, flavour, ranks, s
     assert summary()["peak_bytes"] <= summary()["budget_bytes"]
 
 
+def test_same_where_several_directories_share_what_is_unloaded(
+    run, job, summary, plain_rounds, spill_dir, build_dir, flavour
+):
+    # Messages of 16 MiB wait on storage, too.
+    other = build_dir / "spill-tests"
+    command = job(flavour, 8, 1, "64M", "exchange", 16, 3)
+    command[2:2] = ["--spill-dir", other]
+    finished = run(*command, timeout_s=120)
+    assert rounds_of(finished.stdout) == plain_rounds(flavour, 8, "exchange", 16, 3)
+    assert summary()["spill_directories"] == [str(other), str(spill_dir)]
+    assert summary()["unloaded_bytes"] > 0
+    assert summary()["spilled_bytes"] > 0
+
+
 def test_same_in_every_run(run, job, flavour):
     command = job(flavour, 6, 2, "100M", "sweep", 30, 3)
     assert rounds_of(run(*command).stdout) == rounds_of(run(*command).stdout)

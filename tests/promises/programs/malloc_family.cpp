@@ -80,7 +80,7 @@ void check_refusals() {
   check(calloc(huge, 4) == nullptr && errno == ENOMEM, "calloc refuses an overflow", huge);
   errno = 0;
   check(reallocarray(nullptr, huge, 4) == nullptr && errno == ENOMEM, "reallocarray refuses an overflow", huge);
-  void* kept = filled(malloc(1 << 20), 1 << 20);
+  void* volatile kept = filled(malloc(1 << 20), 1 << 20);  // else the compiler warns of its use after realloc
   check(realloc(kept, huge) == nullptr && holds(static_cast<unsigned char*>(kept), 1 << 20, 0x5a),
         "realloc that fails keeps the contents", huge);
   free(kept);

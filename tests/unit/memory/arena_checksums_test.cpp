@@ -180,7 +180,7 @@ TEST_F(ArenaChecksumsTest, a_new_user_of_a_place_is_not_measured_by_the_old_one)
 class ArenaWithoutChecksumsTest : public ArenaChecksumsTest {
  protected:
   void SetUp() override {
-    arena_.attach(Account::hooks(), directory_.path());
+    arena_.attach(Account::hooks(), base::SpillDirectories(directory_.path()));
     memory_ = allocate(kBytes);
     write(1);
   }

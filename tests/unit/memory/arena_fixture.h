@@ -43,7 +43,7 @@ class ArenaTest : public testing::Test {
 
   void SetUp() override {
     arena_.keep_checksums();
-    arena_.attach(Account::hooks(), directory_.path());
+    arena_.attach(Account::hooks(), base::SpillDirectories(directory_.path()));
   }
 
   unsigned char* allocate(uint64_t bytes, uint64_t alignment = 1) {

@@ -181,7 +181,7 @@ TEST_F(ArenaRangesTest, advice_ends_with_the_allocation) {
   MemoryAccount account = Account::hooks();
   account.spare_limit = [] { return 64 * kMiB; };
   Arena arena{kAddressBytes};
-  arena.attach(account, directory_.path());
+  arena.attach(account, base::SpillDirectories(directory_.path()));
   auto* first = static_cast<unsigned char*>(arena.allocate(kMiB, 1));
   fill(first, kMiB, 1);
   EXPECT_EQ(arena.advise_range(first, kMiB, Advice::rewritten), RangeResult::done);

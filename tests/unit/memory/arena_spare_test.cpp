@@ -12,7 +12,7 @@ class SpareTest : public ArenaTest {
     MemoryAccount account = Account::hooks();
     account.spare_limit = [] { return node_has_room ? 1024 * kMiB : 0; };
     node_has_room = true;
-    arena_.attach(account, directory_.path());
+    arena_.attach(account, base::SpillDirectories(directory_.path()));
   }
 
   static inline bool node_has_room = true;

@@ -123,7 +123,7 @@ TEST_F(ArenaTest, reports_what_was_allocated_before_it_was_attached) {
   Arena early(kAddressBytes);
   void* memory = early.allocate(2 * kMiB, 1);
   early.allocate(kMiB, 1);
-  EXPECT_EQ(early.attach(Account::hooks(), directory_.path()), 3 * kMiB);
+  EXPECT_EQ(early.attach(Account::hooks(), base::SpillDirectories(directory_.path())), 3 * kMiB);
   EXPECT_EQ(Account::resident, 0u) << "the rank itself charges what attach reports";
   Account::managed = Account::resident = 3 * kMiB;
   early.free(memory);
@@ -138,8 +138,8 @@ TEST_F(ArenaTest, misses_no_allocation_of_a_thread_while_it_is_attached) {
     std::thread other([&] {
       for (int i = 0; i < 200; ++i) early.allocate(64 * kKiB, 1);
     });
-    const uint64_t before =
-        early.attach(MemoryAccount{[](uint64_t bytes) { charged += bytes; }, nullptr}, directory_.path());
+    const uint64_t before = early.attach(MemoryAccount{[](uint64_t bytes) { charged += bytes; }, nullptr},
+                                         base::SpillDirectories(directory_.path()));
     other.join();
     EXPECT_EQ(before + charged, early.managed_bytes());
   }
@@ -170,7 +170,7 @@ TEST_F(ArenaDeathTest, leaves_it_to_the_c_library_when_addresses_are_short) {
         limit.rlim_cur = limit.rlim_max = 1ull << 32;
         setrlimit(RLIMIT_AS, &limit);
         Arena late(kAddressBytes);
-        late.attach(Account::hooks(), directory_.path());
+        late.attach(Account::hooks(), base::SpillDirectories(directory_.path()));
         _exit(late.allocate(kMiB, 1) == nullptr && Account::resident == 0 ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");

@@ -102,7 +102,7 @@ TEST_F(VisibilityTest, a_parent_reads_it_in_its_child) {
   const pid_t pid = fork();
   if (pid == 0) {
     Arena own(kAddressBytes);
-    own.attach(MemoryAccount{}, directory_.path());
+    own.attach(MemoryAccount{}, base::SpillDirectories(directory_.path()));
     auto* memory = static_cast<unsigned char*>(own.allocate(kBytes, 1));
     fill(memory, kBytes, 6);
     own.unload(kEverything);

@@ -89,7 +89,7 @@ TEST(StaticVariablesTest, finds_none_in_a_file_that_is_not_the_one_that_was_load
 TEST(StaticVariablesTest, are_unloaded_and_come_back) {
   const storage::ScratchDirectory directory(std::filesystem::temp_directory_path());
   static Arena arena(kAddressBytes);  // for good: it maps the variables
-  arena.attach(MemoryAccount{}, strdup(directory.path()));
+  arena.attach(MemoryAccount{}, base::SpillDirectories(strdup(directory.path())));
   const Found found = variables_of("/proc/self/exe", 256 * kKiB);
   for (const unsigned char* address : {static_variables_test_zeroed, static_variables_test_initialised}) {
     const StaticVariable& variable = found.at(address);

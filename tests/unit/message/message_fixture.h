@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Rank {
       : self(node::mapped_again(segment), index),
         ledger(self),
         scheduler(self, ledger),
-        store(self, ledger, dup(spill_descriptor), "."),
+        store(self, ledger, std::array{dup(spill_descriptor)}.data(), base::SpillDirectories(".")),
         mailbox(self) {}
 
   node::LocalRank self;

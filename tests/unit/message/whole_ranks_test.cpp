@@ -49,7 +49,7 @@ class WholeRank {
                       [](uint64_t bytes) { current->rank_.ledger.make_resident(bytes); },
                       [](uint64_t resident, uint64_t managed) { current->rank_.ledger.give_back(resident, managed); },
                       [] { return current->rank_.ledger.spare_limit(); }},
-                  directory);
+                  base::SpillDirectories(directory));
   }
 
   void live() {

@@ -23,6 +23,7 @@ enum class Refusal {
   preallocation,   // fallocate in all its forms: EOPNOTSUPP
   space,           // pwrite: ENOSPC
   device,          // pread: EIO
+  request_queues,  // io_setup: ENOSYS
 };
 
 inline void refuse(Refusal refusal) {
@@ -50,6 +51,9 @@ inline void refuse(Refusal refusal) {
       break;
     case Refusal::device:
       rule = {__NR_pread64, 0, 0, EIO};
+      break;
+    case Refusal::request_queues:
+      rule = {__NR_io_setup, 0, 0, ENOSYS};
       break;
   }
   std::vector<sock_filter> program = {
