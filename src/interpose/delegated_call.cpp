@@ -1,5 +1,7 @@
 #include "interpose/delegated_call.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <deque>
@@ -173,6 +175,14 @@ DelegatedCollective::DelegatedCollective(const char* function, OverWindow over) 
 
 DelegatedCollective::~DelegatedCollective() {
   if (lent_ != 0) call_.tell_windows([this](mpi::Windows& windows) { windows.taken_back(lent_); });
+}
+
+int DelegatedCollective::wait_in_turns(int code, MPI_Request* request) {
+  for (int flag = 0; code == MPI_SUCCESS; sched_yield()) {
+    code = PMPI_Test(request, &flag, MPI_STATUS_IGNORE);
+    if (flag != 0) break;
+  }
+  return code;
 }
 
 void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm over) {

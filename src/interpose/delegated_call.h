@@ -30,6 +30,15 @@ class Runtime;
 
 namespace spillway::interpose {
 
+// MPICH's ranks spin while they wait in a call, each until the end of its time slice of some milliseconds when there
+// are more of them than processors. Where a call has a form that does not wait, the ranks take turns to look instead.
+// Those of Open MPI do so by themselves.
+#ifdef OPEN_MPI
+inline constexpr bool kRanksSpin = false;
+#else
+inline constexpr bool kRanksSpin = true;
+#endif
+
 // The part that calls have in common which may wait in the library: no slot, and the library's allocations are its own.
 class LibraryCall {
  public:
@@ -99,6 +108,9 @@ class DelegatedCollective {
   ~DelegatedCollective();
   DelegatedCollective(const DelegatedCollective&) = delete;
   DelegatedCollective& operator=(const DelegatedCollective&) = delete;
+
+  // The call has been made in the form that does not wait, and returned `code`. Waits, and returns the code of it all.
+  int wait_in_turns(int code, MPI_Request* request);
 
   // The call returned `code`. On success *newcomm is a communicator made from `over` (MPI_COMM_NULL: made from a
   // group), or MPI_COMM_NULL where this rank is no member. What is made from one that Spillway does not follow, it does

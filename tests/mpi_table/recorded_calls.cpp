@@ -72,6 +72,10 @@ DelegatedCollective::DelegatedCollective(const char* function, OverWindow over) 
   std::printf("%s: gather(%s)", function, name_of_window(over.window));
 }
 DelegatedCollective::~DelegatedCollective() { std::printf(" leave"); }
+int DelegatedCollective::wait_in_turns(int code, MPI_Request* request) {
+  std::printf(" waited(%d,%s)", code, name_of_request(request));
+  return code;
+}
 void DelegatedCollective::created(int code, MPI_Comm* newcomm, MPI_Comm over) { print_created(code, newcomm, over); }
 void DelegatedCollective::opened(int code) { std::printf(" opened(%d)", code); }
 void DelegatedCollective::closed(int code) { std::printf(" closed(%d)", code); }
@@ -150,6 +154,12 @@ int PMPI_Win_create(void*, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win* win) {
   *win = kWindow;
   return library_call(nullptr, nullptr);
 }
+int PMPI_Neighbor_allgather(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm) {
+  return library_call(nullptr, nullptr);
+}
+int PMPI_Ineighbor_allgather(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm, MPI_Request* request) {
+  return library_call(nullptr, request);
+}
 int PMPI_Win_attach(MPI_Win, void*, MPI_Aint) { return library_call(nullptr, nullptr); }
 int PMPI_Win_detach(MPI_Win, const void*) { return library_call(nullptr, nullptr); }
 int PMPI_Put(const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win) {
@@ -199,6 +209,7 @@ int main() {
   std::printf(" -> %d\n", MPI_Win_fence(0, kWindow));
   std::printf(" -> %d\n", MPI_Win_flush(5, kWindow));
   std::printf(" -> %d\n", MPI_Win_flush_all(kWindow));
+  std::printf(" -> %d\n", MPI_Neighbor_allgather(memory_of_window, 1, kType, memory_of_window, 1, kType, kOldComm));
 #ifdef HAS_MPI_4  // this mpi.h declares them
   std::printf(" -> %d\n", MPI_Precv_init(nullptr, 0, 0, kType, 0, 0, kOldComm, MPI_INFO_NULL, &request));
 #endif

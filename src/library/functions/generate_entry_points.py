@@ -26,6 +26,7 @@ _PREAMBLE = """\
 using spillway::interpose::DelegatedBlocking;
 using spillway::interpose::DelegatedCollective;
 using spillway::interpose::DelegatedRequest;
+using spillway::interpose::kRanksSpin;
 using spillway::interpose::OverFile;
 using spillway::interpose::OverGroup;
 using spillway::interpose::OverWindow;
@@ -96,10 +97,27 @@ def _window_calls(function: Function) -> Tuple[List[str], List[str]]:
     return [], [f"  call.{arguments[function.window]};"] if function.window else []
 
 
+def _form_that_does_not_wait(name: str) -> str:
+    """MPI_Ineighbor_alltoall of MPI_Neighbor_alltoall: of an operation that moves data between all ranks."""
+    return name.replace("MPI_N", "MPI_In") if name.startswith("MPI_Neighbor_") and "_init" not in name else ""
+
+
+def _taking_turns(name: str, arguments: str) -> List[str]:
+    return [
+        "  if constexpr (kRanksSpin) {",
+        "    MPI_Request request = MPI_REQUEST_NULL;",
+        f"    const int code = P{name}({arguments}, &request);",
+        "    return call.wait_in_turns(code, &request);",
+        "  }",
+    ]
+
+
 def entry_point(function: Function, declared: Prototype) -> str:
     """The definition of one delegated function."""
     arguments = ", ".join(function.parameter_names)
     lines = [f"  {_CLASSES[function.kind]} call({_constructor_arguments(function)});"]
+    if other_form := _form_that_does_not_wait(function.name):
+        lines += _taking_turns(other_form, arguments)
     after = []
     if function.creates:
         over = function.over if function.over and function.type_of(function.over) == "MPI_Comm" else "MPI_COMM_NULL"

@@ -106,9 +106,9 @@ TEST(SegmentLayoutTest, states_have_these_numbers) {
   EXPECT_EQ(static_cast<uint32_t>(RankState::finished), 7u);
 }
 
-TEST(AttachProtocolTest, version_2_has_these_fields_at_these_offsets) {
+TEST(AttachProtocolTest, version_3_has_these_fields_at_these_offsets) {
   EXPECT_EQ(kAttachMagic, 0x53504c41u);
-  EXPECT_EQ(kAttachVersion, 2u);
+  EXPECT_EQ(kAttachVersion, 3u);
   EXPECT_EQ(sizeof(AttachMessage), 512u);
   EXPECT_EQ(offsetof(AttachMessage, kind), 8u);
   EXPECT_EQ(offsetof(AttachMessage, role), 12u);
