@@ -18,30 +18,28 @@ int check_all(const Communicator& comm, const Plan& plan) {
   return plan.op ? mpi::check_operation(*plan.op, plan.type) : MPI_SUCCESS;
 }
 
-// Calls ours(runtime, communicator), or the library's, of which `begin` is the form that does not wait.
-template <typename Ours, typename Library, typename Begin>
-int blocking_entry(const char* function, MPI_Comm comm, Ours ours, Library library, Begin begin) {
+// Calls ours(runtime, communicator), or the library's.
+template <typename Ours, typename Library>
+int blocking_entry(const char* function, MPI_Comm comm, Ours ours, Library library) {
   Runtime* runtime = runtime_for_call();
   if (runtime == nullptr) return library();
   if (!is_intracommunicator(*runtime, comm)) {
     DelegatedCollective call(function, comm);
-    if (!kRanksSpin) return library();
-    MPI_Request request = MPI_REQUEST_NULL;
-    return call.wait_in_turns(begin(&request), &request);
+    return library();
   }
   return dispatch_on(
       comm, [](const Communicator&) { return MPI_SUCCESS; },
       [&](Runtime& r, const CommunicatorRef& c) { return ours(r, *c); }, library);
 }
 
-template <typename MakePlan, typename Library, typename Begin>
-int planned_entry(const char* function, MPI_Comm comm, MakePlan make_plan, Library library, Begin begin) {
+template <typename MakePlan, typename Library>
+int planned_entry(const char* function, MPI_Comm comm, MakePlan make_plan, Library library) {
   const auto ours = [&](Runtime& r, const Communicator& c) {
     const Plan plan = make_plan(Planner{c, Lifetime::call});
     if (const int error = check_all(c, plan); error != MPI_SUCCESS) return mpi::raise(comm, error);
     return collective::run(c, plan.begin(r, c));
   };
-  return blocking_entry(function, comm, ours, library, begin);
+  return blocking_entry(function, comm, ours, library);
 }
 
 enum class Kind { nonblocking, persistent };
@@ -120,24 +118,23 @@ namespace collective = spillway::collective;
 #else
 #define DEFINE_PERSISTENT(NAME, S, PARAMETERS, ARGUMENTS, PLAN)
 #endif
-#define DEFINE_BLOCKING(NAME, I_NAME, S, PARAMETERS, ARGUMENTS, PLAN)                                   \
-  SPILLWAY_ENTRY int MPI_##NAME##S(SPILLWAY_LIST PARAMETERS MPI_Comm comm) {                            \
-    return planned_entry(                                                                               \
-        "MPI_" #NAME, comm, [&](const Planner& planner) { return planner.PLAN; },                       \
-        [&] { return PMPI_##NAME##S(SPILLWAY_LIST ARGUMENTS comm); },                                   \
-        [&](MPI_Request* request) { return PMPI_##I_NAME##S(SPILLWAY_LIST ARGUMENTS comm, request); }); \
+#define DEFINE_BLOCKING(NAME, S, PARAMETERS, ARGUMENTS, PLAN)                     \
+  SPILLWAY_ENTRY int MPI_##NAME##S(SPILLWAY_LIST PARAMETERS MPI_Comm comm) {      \
+    return planned_entry(                                                         \
+        "MPI_" #NAME, comm, [&](const Planner& planner) { return planner.PLAN; }, \
+        [&] { return PMPI_##NAME##S(SPILLWAY_LIST ARGUMENTS comm); });            \
   }
 #define DEFINE_REQUESTS(NAME, I_NAME, S, PARAMETERS, ARGUMENTS, PLAN) \
   DEFINE_NONBLOCKING(I_NAME, S, PARAMETERS, ARGUMENTS, PLAN)          \
   DEFINE_PERSISTENT(NAME, S, PARAMETERS, ARGUMENTS, PLAN)
 #define DEFINE_ALL_FORMS(NAME, I_NAME, S, PARAMETERS, ARGUMENTS, PLAN) \
-  DEFINE_BLOCKING(NAME, I_NAME, S, PARAMETERS, ARGUMENTS, PLAN)        \
+  DEFINE_BLOCKING(NAME, S, PARAMETERS, ARGUMENTS, PLAN)                \
   DEFINE_REQUESTS(NAME, I_NAME, S, PARAMETERS, ARGUMENTS, PLAN)
 
 SPILLWAY_ENTRY int MPI_Barrier(MPI_Comm comm) {
   return blocking_entry(
       "MPI_Barrier", comm, [](Runtime& r, const Communicator& c) { return collective::barrier(r, c); },
-      [&] { return PMPI_Barrier(comm); }, [&](MPI_Request* request) { return PMPI_Ibarrier(comm, request); });
+      [&] { return PMPI_Barrier(comm); });
 }
 DEFINE_REQUESTS(Barrier, Ibarrier, , (), (), barrier())
 
@@ -190,18 +187,16 @@ DEFINE_REQUESTS(Barrier, Ibarrier, , (), (), barrier())
 SPILLWAY_DEFINE_BOTH(DEFINE_MOVEMENTS)
 
 // The blocking form is an algorithm of its own: OURS.
-#define DEFINE_REDUCTION_OF_ALL(NAME, I_NAME, S, COUNT_PARAMETER, PLAN, OURS)                                    \
-  SPILLWAY_ENTRY int MPI_##NAME##S(const void* in, void* out, COUNT_PARAMETER, MPI_Datatype type, MPI_Op op,     \
-                                   MPI_Comm comm) {                                                              \
-    const auto ours = [&](Runtime& r, const Communicator& c) {                                                   \
-      const int error = check_all(c, Planner{c, Lifetime::call}.PLAN(in, out, count, type, op));                 \
-      return error != MPI_SUCCESS ? spillway::mpi::raise(comm, error) : collective::OURS;                        \
-    };                                                                                                           \
-    return blocking_entry(                                                                                       \
-        "MPI_" #NAME, comm, ours, [&] { return PMPI_##NAME##S(in, out, count, type, op, comm); },                \
-        [&](MPI_Request* request) { return PMPI_##I_NAME##S(in, out, count, type, op, comm, request); });        \
-  }                                                                                                              \
-  DEFINE_REQUESTS(NAME, I_NAME, S, (const void* in, void* out, COUNT_PARAMETER, MPI_Datatype type, MPI_Op op, ), \
+#define DEFINE_REDUCTION_OF_ALL(NAME, I_NAME, S, COUNT_PARAMETER, PLAN, OURS)                                        \
+  SPILLWAY_ENTRY int MPI_##NAME##S(const void* in, void* out, COUNT_PARAMETER, MPI_Datatype type, MPI_Op op,         \
+                                   MPI_Comm comm) {                                                                  \
+    const auto ours = [&](Runtime& r, const Communicator& c) {                                                       \
+      const int error = check_all(c, Planner{c, Lifetime::call}.PLAN(in, out, count, type, op));                     \
+      return error != MPI_SUCCESS ? spillway::mpi::raise(comm, error) : collective::OURS;                            \
+    };                                                                                                               \
+    return blocking_entry("MPI_" #NAME, comm, ours, [&] { return PMPI_##NAME##S(in, out, count, type, op, comm); }); \
+  }                                                                                                                  \
+  DEFINE_REQUESTS(NAME, I_NAME, S, (const void* in, void* out, COUNT_PARAMETER, MPI_Datatype type, MPI_Op op, ),     \
                   (in, out, count, type, op, ), PLAN(in, out, count, type, op))
 
 #define DEFINE_REDUCTIONS(S, COUNT, DISPL)                                                                   \

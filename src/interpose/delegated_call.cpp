@@ -14,6 +14,14 @@ namespace {
 
 using mpi::Runtime;
 
+// MPICH's ranks spin while they wait in a call, each until the end of its time slice of some milliseconds when there
+// are more of them than processors. Open MPI's give way by themselves.
+#ifdef OPEN_MPI
+constexpr bool kRanksSpin = false;
+#else
+constexpr bool kRanksSpin = true;
+#endif
+
 // Where no communicator is given: a context for the members in this order. With another order the first one is another,
 // and of two groups that gather at a time each could take the other's signals. No communicator has such a number.
 uint64_t context_of(const std::vector<uint32_t>& members) {
@@ -128,7 +136,10 @@ DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {
   if (runtime == nullptr) return;
   const mpi::CommunicatorRef comm = runtime->communicators.find(over);
   call_.leave_slot(node::RankState::blocked_collective);
-  if (comm != nullptr) gather_asleep(*runtime, comm->context(mpi::Traffic::gathering), comm->local_group, function);
+  if (comm != nullptr) {
+    gather_asleep(*runtime, comm->context(mpi::Traffic::gathering), comm->members(), function);
+    must_take_turns_ = kRanksSpin && runtime->self.header().cpu_count < runtime->self.rank_count();
+  }
   call_.enter_library();
 }
 

@@ -30,15 +30,6 @@ class Runtime;
 
 namespace spillway::interpose {
 
-// MPICH's ranks spin while they wait in a call, each until the end of its time slice of some milliseconds when there
-// are more of them than processors. Where a call has a form that does not wait, the ranks take turns to look instead.
-// Those of Open MPI do so by themselves.
-#ifdef OPEN_MPI
-inline constexpr bool kRanksSpin = false;
-#else
-inline constexpr bool kRanksSpin = true;
-#endif
-
 // The part that calls have in common which may wait in the library: no slot, and the library's allocations are its own.
 class LibraryCall {
  public:
@@ -92,7 +83,7 @@ struct OverWindow {
 
 class DelegatedCollective {
  public:
-  // Gathers the ranks of `over` (of an intercommunicator: the local group) before the call.
+  // Gathers the ranks of `over`, of an intercommunicator: of both groups, before the call.
   DelegatedCollective(const char* function, MPI_Comm over);
   // Gathers the members of `over` only: other ranks of the communicator do not make this call.
   DelegatedCollective(const char* function, OverGroup over);
@@ -109,7 +100,11 @@ class DelegatedCollective {
   DelegatedCollective(const DelegatedCollective&) = delete;
   DelegatedCollective& operator=(const DelegatedCollective&) = delete;
 
-  // The call has been made in the form that does not wait, and returned `code`. Waits, and returns the code of it all.
+  // Whether the ranks would spin in the call, all of them: it is to be made in its form that does not wait, if it has
+  // one. Not so on intercommunicators: MPICH's broadcast without waiting takes a wrong root there.
+  bool must_take_turns() const { return must_take_turns_; }
+
+  // That form has been called, and returned `code`. Waits, and returns the code of it all.
   int wait_in_turns(int code, MPI_Request* request);
 
   // The call returned `code`. On success *newcomm is a communicator made from `over` (MPI_COMM_NULL: made from a
@@ -137,6 +132,7 @@ class DelegatedCollective {
   void gather_file(const char* function, MPI_File file);
 
   LibraryCall call_;
+  bool must_take_turns_ = false;
   uint64_t file_ = 0;    // the handle's value
   uint64_t lent_ = 0;    // buffer: its number
   uint64_t window_ = 0;  // that is being freed: its number

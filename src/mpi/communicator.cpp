@@ -44,6 +44,14 @@ std::shared_ptr<const Communicator> Communicator::with_collective_tag(int tag) c
   return made;
 }
 
+std::vector<uint32_t> Communicator::members() const {
+  if (!is_inter) return local_group;
+  std::vector<uint32_t> both = group_proposes() ? local_group : peers;
+  const std::vector<uint32_t>& others = group_proposes() ? peers : local_group;
+  both.insert(both.end(), others.begin(), others.end());
+  return both;
+}
+
 std::shared_ptr<const Communicator> Communicator::for_nonblocking() {
   if (for_nonblocking_ == nullptr) for_nonblocking_ = with_collective_tag(kNonblocking);
   return for_nonblocking_;

@@ -46,6 +46,9 @@ struct Communicator {
   bool proposes() const { return rank == 0 && group_proposes(); }
   bool group_proposes() const { return !is_inter || local_group[0] < peers[0]; }
 
+  // Of both groups, in the same order everywhere.
+  std::vector<uint32_t> members() const;
+
   // The same for its nonblocking collective operations. All ranks must call these and the blocking ones in the same
   // order, but the MPI libraries do not mind another one between the two, and there are programs that need that.
   std::shared_ptr<const Communicator> for_nonblocking();

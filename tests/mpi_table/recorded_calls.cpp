@@ -17,6 +17,7 @@ Handle made_up_handle(uintptr_t number) {
 
 const MPI_Comm kOldComm = made_up_handle<MPI_Comm>(11);
 const MPI_Comm kNewComm = made_up_handle<MPI_Comm>(12);
+const MPI_Comm kTurnsComm = made_up_handle<MPI_Comm>(18);  // where ranks take turns
 const MPI_Group kGroup = made_up_handle<MPI_Group>(13);
 const MPI_Request kRequest = made_up_handle<MPI_Request>(14);
 const MPI_Win kWindow = made_up_handle<MPI_Win>(15);
@@ -30,6 +31,7 @@ char* const memory_of_window = &one_byte;
 const char* name_of_window(MPI_Win win) { return win == kWindow ? "window" : "wrong"; }
 
 const char* name_of(MPI_Comm comm) {
+  if (comm == kTurnsComm) return "turns";
   return comm == kOldComm ? "old" : comm == kNewComm ? "new" : comm == MPI_COMM_NULL ? "null" : "wrong";
 }
 
@@ -56,6 +58,7 @@ LibraryCall::~LibraryCall() = default;
 
 DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {
   std::printf("%s: gather(%s)", function, name_of(over));
+  must_take_turns_ = over == kTurnsComm;
 }
 DelegatedCollective::DelegatedCollective(const char* function, OverGroup over) {
   std::printf("%s: gather(%s)", function, over.group == kGroup ? "group" : "wrong");
@@ -209,7 +212,8 @@ int main() {
   std::printf(" -> %d\n", MPI_Win_fence(0, kWindow));
   std::printf(" -> %d\n", MPI_Win_flush(5, kWindow));
   std::printf(" -> %d\n", MPI_Win_flush_all(kWindow));
-  std::printf(" -> %d\n", MPI_Neighbor_allgather(memory_of_window, 1, kType, memory_of_window, 1, kType, kOldComm));
+  for (MPI_Comm comm : {kOldComm, kTurnsComm})
+    std::printf(" -> %d\n", MPI_Neighbor_allgather(memory_of_window, 1, kType, memory_of_window, 1, kType, comm));
 #ifdef HAS_MPI_4  // this mpi.h declares them
   std::printf(" -> %d\n", MPI_Precv_init(nullptr, 0, 0, kType, 0, 0, kOldComm, MPI_INFO_NULL, &request));
 #endif

@@ -26,7 +26,6 @@ _PREAMBLE = """\
 using spillway::interpose::DelegatedBlocking;
 using spillway::interpose::DelegatedCollective;
 using spillway::interpose::DelegatedRequest;
-using spillway::interpose::kRanksSpin;
 using spillway::interpose::OverFile;
 using spillway::interpose::OverGroup;
 using spillway::interpose::OverWindow;
@@ -104,7 +103,7 @@ def _form_that_does_not_wait(name: str) -> str:
 
 def _taking_turns(name: str, arguments: str) -> List[str]:
     return [
-        "  if constexpr (kRanksSpin) {",
+        "  if (call.must_take_turns()) {",
         "    MPI_Request request = MPI_REQUEST_NULL;",
         f"    const int code = P{name}({arguments}, &request);",
         "    return call.wait_in_turns(code, &request);",

@@ -47,11 +47,15 @@ void messages(CheckedProgram& program, const Sides& sides, MPI_Comm inter) {
 
 void collectives(CheckedProgram& program, const Sides& sides) {
   MPI_Barrier(sides.inter);
-  // From rank 0 of the even side to all of the odd side.
-  int value = sides.is_even && sides.rank == 0 ? 77 : -1;
-  const int root = !sides.is_even ? 0 : sides.rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
-  MPI_Bcast(&value, 1, MPI_INT, root, sides.inter);
-  program.equal(value, !sides.is_even || sides.rank == 0 ? 77 : -1);
+  for (const bool from_even : {true, false}) {
+    const bool sends = sides.is_even == from_even;
+    for (int sender = 0; sender < (sends ? sides.local_size : sides.remote_size); ++sender) {
+      const bool is_sender = sends && sides.rank == sender;
+      int value = is_sender ? 77 + sender : -1;
+      MPI_Bcast(&value, 1, MPI_INT, is_sender ? MPI_ROOT : sends ? MPI_PROC_NULL : sender, sides.inter);
+      program.equal(value, is_sender || !sends ? 77 + sender : -1);
+    }
+  }
   // What a reduction gives is what the other side has contributed.
   const int own = sides.is_even ? 1 : 10;
   int sum = 0;
