@@ -3,7 +3,7 @@
 import errno
 import os
 import re
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple, Union
 
 from .errors import LaunchError
 from .sizes import format_size
@@ -38,26 +38,26 @@ def _unescape(path: str) -> str:
 
 def file_system_of(path: str, mountinfo: str = "/proc/self/mountinfo") -> str:
     """Type of the file system that stores what is written to `path`: for an overlay, that of its upper layer."""
-    kind, options = _mount_above(path, mountinfo)
+    kind, _, options = _mount_above(path, mountinfo)
     upper = re.search(r"(?:^|,)upperdir=(/[^,]*)", options)
     # Of an overlay that was mounted outside of our container, the upper layer cannot be seen.
     if kind == "overlay" and upper and os.path.isdir(_unescape(upper.group(1))):
-        kind, _ = _mount_above(_unescape(upper.group(1)), mountinfo)
+        kind, _, _ = _mount_above(_unescape(upper.group(1)), mountinfo)
     return kind
 
 
-def _mount_above(path: str, mountinfo: str) -> Tuple[str, str]:
-    """Type and options of the file system that holds `path`: that of the last, longest mount point above it."""
+def _mount_above(path: str, mountinfo: str = "/proc/self/mountinfo") -> Tuple[str, str, str]:
+    """Type, source and options of the file system that holds `path`: that of the last, longest mount point above it."""
     real = os.path.realpath(path)
-    best, kind, options = "", "unknown", ""
+    best, kind, source, options = "", "unknown", "", ""
     with open(mountinfo, encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
             left, _, right = line.partition(" - ")
             mount_point = _unescape(left.split()[4])
             holds = mount_point == "/" or real == mount_point or real.startswith(mount_point + "/")
             if holds and len(mount_point) >= len(best):
-                best, (kind, _, options) = mount_point, right.rstrip("\n").split(" ", 2)
-    return kind, options
+                best, (kind, source, options) = mount_point, right.rstrip("\n").split(" ", 2)
+    return kind, source, options
 
 
 def _try_to_write(path: str) -> None:
@@ -80,10 +80,10 @@ def _try_to_write(path: str) -> None:
 
 def check_spill_directory(path: str, budget: int, is_budget_chosen: bool, share: float = 1) -> SpillDirectory:
     """Raises LaunchError when `share` of what is unloaded cannot go to `path`."""
-    if ":" in path:
+    if ":" in os.path.realpath(path):
         raise LaunchError(
-            f"spill directory {path}: a colon separates directories, and cannot be in their names",
-            "give the directory another name, or a symbolic link to it",
+            f"spill directory {os.path.realpath(path)}: a colon separates directories, and cannot be in their names",
+            "name a directory with --spill-dir whose path has no colon",
         )
     if not os.path.isdir(path):
         raise LaunchError(
@@ -168,8 +168,12 @@ def choose_spill_directories(asked: Sequence[str], budget: int, is_budget_chosen
     )
 
 
-def _device_of(path: str) -> Optional[int]:
-    return os.stat(path).st_dev if os.path.isdir(path) else None
+def _device_of(path: str) -> Union[int, str, None]:
+    """Where two directories have the same, they share its room."""
+    if not os.path.isdir(path):
+        return None
+    kind, source, _ = _mount_above(path)
+    return source if kind == "btrfs" else os.stat(path).st_dev  # each subvolume of btrfs says to be a device
 
 
 def _check_all(paths: Sequence[str], budget: int, is_budget_chosen: bool) -> List[SpillDirectory]:
@@ -190,5 +194,5 @@ def _check_all(paths: Sequence[str], budget: int, is_budget_chosen: bool) -> Lis
                 f"spill directories {found[devices.index(device)].path} and {found[i].path} are on the same file "
                 "system; together they are no faster than one"
             )
-            found[i] = found[i]._replace(warning=found[i].warning or warning)
+            found[i] = found[i]._replace(warning="; ".join(filter(None, (found[i].warning, warning))))
     return found

@@ -24,6 +24,13 @@ struct SpillDirectories {
     return directories;
   }
 
+  // The same, from another one on.
+  SpillDirectories beginning_with(size_t first) const {
+    SpillDirectories rotated;
+    for (; rotated.count < count; ++rotated.count) rotated.paths[rotated.count] = paths[(first + rotated.count) % count];
+    return rotated;
+  }
+
   const char* paths[kMost] = {};
   size_t count = 0;
 };

@@ -9,13 +9,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/spill_directories.h"
+#include "node/attach_protocol.h"
 
 namespace spillway::launch {
 namespace {
 
 constexpr int kBacklog = 1024;  // every rank of a node may connect at once
-constexpr size_t kMostDescriptors = 1 + base::SpillDirectories::kMost;
 
 struct Address {
   sockaddr_un name{};
@@ -91,7 +90,7 @@ AttachMessage make_message(MessageKind kind, const std::string& text) {
 
 bool send_message(int socket, const AttachMessage& message, std::span<const int> descriptors) {
   iovec piece{const_cast<AttachMessage*>(&message), sizeof message};
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(node::kMostDescriptors * sizeof(int))] = {};
   msghdr header{};
   header.msg_iov = &piece;
   header.msg_iovlen = 1;

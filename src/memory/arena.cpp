@@ -406,8 +406,11 @@ void Arena::map_file(const Region& region) {
     void* address = reinterpret_cast<void*>(region.begin + done);
     if (kernel::map(address, part.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
                     part.descriptor, part.offset) == MAP_FAILED)
-      base::fatal("cannot map %llu MiB of the spill file: %s", static_cast<unsigned long long>(part.bytes >> 20),
-                  strerrordesc_np(errno));
+      base::fatal(
+          "cannot map %llu MiB of the spill file: %s\n"
+          "  Cause:  mostly, that the kernel allows a process no more mappings (vm.max_map_count).\n"
+          "  Remedy: raise that limit, or name one spill directory: with several, each 4 MiB need a mapping.",
+          static_cast<unsigned long long>(part.bytes >> 20), strerrordesc_np(errno));
     done += part.bytes;
   }
   advise_kernel(region);

@@ -17,7 +17,8 @@
 // have: a program that allocates and frees its work arrays in every iteration would else have the kernel clear all
 // their pages every time. Spare ones stay charged; they are the first that goes when room is wanted.
 //
-// A region's place in the file is its place in the arena: no table, no fragmentation of its own. Only
+// A region's place in the file is its place in the arena: no table, no fragmentation of its own. (Where several
+// directories share the file, each has every so many stripes of it: storage/striped_file.h.) Only
 // sleeping ranks unload, in their own sleeping thread.
 //
 // Large static variables (Fortran's COMMON blocks and module arrays, static arrays of C and C++) are regions too, once

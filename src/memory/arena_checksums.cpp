@@ -69,8 +69,9 @@ void Arena::check_what_was_loaded(const Region& region) {
     const bool is_known = kernel::resident_pages(contents, bytes, resident) == 0;
     for (uint64_t page = 0; is_known && page < bytes; page += kPageBytes)
       if ((resident[page / kPageBytes] & 1) != 0 &&
-          checksums_.is_damaged(place + page, static_cast<const char*>(contents) + page, kPageBytes))
-        file_.fail_for_damage(place, kPageBytes);
+          checksums_.damaged_page(place + page, static_cast<const char*>(contents) + page, kPageBytes) !=
+              storage::PageChecksums::kNowhere)
+        file_.fail_for_damage(place + page);
     kernel::unmap(contents, bytes);
   }
 }

@@ -67,7 +67,8 @@ void Arena::load_piece(Region& region, uint64_t begin, uint64_t bytes) {
   if (!aside) return;
   const uint64_t place = region.offset_of(begin);
   file_.read(aside.memory(), bytes, place);
-  if (checksums_.is_damaged(place, aside.memory(), bytes)) file_.fail_for_damage(place, bytes);
+  const uint64_t damaged = checksums_.damaged_page(place, aside.memory(), bytes);
+  if (damaged != storage::PageChecksums::kNowhere) file_.fail_for_damage(damaged);
   if (!file_.is_direct()) file_.drop_cache(place, bytes);
   announce(begin, bytes);
   const StoppedThreads stopped(threads_);

@@ -57,7 +57,8 @@ void MessageStore::write_checked(const char* data, uint64_t bytes, uint64_t plac
 
 void MessageStore::read_checked(char* data, uint64_t bytes, uint64_t place) {
   file_.read(data, bytes, place);
-  if (checksums_.is_damaged(place, data, bytes)) file_.fail_for_damage(place, bytes);
+  const uint64_t damaged = checksums_.damaged_page(place, data, bytes);
+  if (damaged != storage::PageChecksums::kNowhere) file_.fail_for_damage(damaged);
 }
 
 template <typename Visit>

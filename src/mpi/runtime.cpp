@@ -330,8 +330,12 @@ void start_runtime(memory::Arena& arena) {
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
   auto attachment = node::Attachment::connect(rank, size);
   if (!attachment) return;
-  const char* listed = getenv(node::kSpillDirVariable);
-  const auto directories = base::SpillDirectories::listed_in(strdup(listed != nullptr ? listed : "."));
+  const char* listed = getenv(node::kSpillDirsVariable);
+  if (listed == nullptr) base::fatal("the environment variable %s is gone: MPI_Init needs it", node::kSpillDirsVariable);
+  const auto directories = base::SpillDirectories::listed_in(strdup(listed));
+  if (directories.count != attachment->message_spill_count())
+    base::fatal("the job has %zu spill directories, and %s names %zu", attachment->message_spill_count(),
+                node::kSpillDirsVariable, directories.count);
   the_runtime = new Runtime(std::move(*attachment), rank, directories, arena);
   int thread_level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&thread_level);
@@ -345,8 +349,10 @@ void start_runtime(memory::Arena& arena) {
   arena.respect(is_used_by_others_hook);
   arena.heed(the_runtime->overwrites);
   if (the_runtime->self.header().checksums_offset != 0) arena.keep_checksums();
+  // What ranks have little of lies in their file's first stripes: each rank's are in another directory.
   const uint64_t already_allocated =
-      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook}, directories);
+      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook},
+                   directories.beginning_with(the_runtime->self.index()));
   the_runtime->ledger.adopt(already_allocated, already_allocated);
   the_runtime->static_data.adopt(the_runtime->self.header().minimum_managed_bytes);
   arena_across_fork = &arena;

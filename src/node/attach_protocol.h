@@ -9,7 +9,10 @@
 // process has other threads: these are stopped until the connection closes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "base/spill_directories.h"
 
 namespace spillway::node {
 
@@ -20,7 +23,12 @@ inline constexpr uint32_t kAttachVersion = 3;
 inline constexpr char kSocketVariable[] = "SPILLWAY_SOCKET";       // abstract socket name, without the leading NUL
 inline constexpr char kParentVariable[] = "SPILLWAY_PARENT";       // the same of spillway-rank, set by itself
 inline constexpr char kPreloadVariable[] = "SPILLWAY_PRELOAD";     // preloaded library, absolute path
-inline constexpr char kSpillDirVariable[] = "SPILLWAY_SPILL_DIR";  // directories for spill files, with `:` between
+// The job's spill directories, with `:` between them: not the user's own variable, which a wrapper around the program
+// may set anew, since all ranks must have the same.
+inline constexpr char kSpillDirsVariable[] = "SPILLWAY_JOB_SPILL_DIRS";
+
+// That a message has with it: the segment's, and that of a message spill file for each directory.
+inline constexpr size_t kMostDescriptors = 1 + base::SpillDirectories::kMost;
 
 enum class Role : uint32_t { rank_parent = 1, rank_library = 2 };
 

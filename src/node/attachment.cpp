@@ -34,7 +34,7 @@ std::optional<Attachment> Attachment::connect(int world_rank, int world_size) {
   hello.world_rank = world_rank;
   hello.world_size = world_size;
   AttachMessage reply{};
-  std::array<int, 1 + base::SpillDirectories::kMost> descriptors;
+  std::array<int, kMostDescriptors> descriptors;
   descriptors.fill(-1);
   if (!send_from_library(attachment.socket_, hello) || !receive_in_library(attachment.socket_, reply, descriptors))
     base::fatal("the node agent of this job does not answer, or is of another version of Spillway");
@@ -68,6 +68,10 @@ Attachment::SpillDescriptors Attachment::take_message_spills() {
   const SpillDescriptors taken = message_spills_;
   message_spills_.fill(-1);
   return taken;
+}
+
+size_t Attachment::message_spill_count() const {
+  return static_cast<size_t>(std::find(message_spills_.begin(), message_spills_.end(), -1) - message_spills_.begin());
 }
 
 void Attachment::report_finalized() { send_from_library(socket_, library_message(MessageKind::finalized)); }

@@ -26,6 +26,7 @@ class Attachment {
   using SpillDescriptors = std::array<int, base::SpillDirectories::kMost>;
   Segment take_segment();
   SpillDescriptors take_message_spills();
+  size_t message_spill_count() const;
 
   // Tells the agent that MPI_Finalize was called: the rank's end is no failure from now on.
   void report_finalized();

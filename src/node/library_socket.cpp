@@ -9,15 +9,9 @@
 #include <cstddef>
 #include <cstring>
 
-#include "base/spill_directories.h"
 #include "base/system_calls.h"
 
 namespace spillway::node {
-namespace {
-
-constexpr size_t kMostDescriptors = 1 + base::SpillDirectories::kMost;
-
-}  // namespace
 
 int connect_library(const char* name) {
   sockaddr_un address{};
@@ -63,7 +57,7 @@ bool receive_in_library(int socket, AttachMessage& message, std::span<int> descr
   for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c))
     if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
       memcpy(descriptors.data(), CMSG_DATA(c), std::min(descriptors.size_bytes(), c->cmsg_len - CMSG_LEN(0)));
-  return received == static_cast<ssize_t>(sizeof message) && message.magic == kAttachMagic &&
+  return received == static_cast<ssize_t>(sizeof message) && (header.msg_flags & MSG_CTRUNC) == 0 && message.magic == kAttachMagic &&
          message.version == kAttachVersion;
 }
 

@@ -34,14 +34,14 @@ void PageChecksums::forget(uint64_t offset, uint64_t bytes) {
   if (table_ != nullptr) std::fill_n(table_ + offset / kPageBytes, bytes / kPageBytes, 0);
 }
 
-bool PageChecksums::is_damaged(uint64_t offset, const void* contents, uint64_t bytes) const {
-  if (table_ == nullptr) return false;
+uint64_t PageChecksums::damaged_page(uint64_t offset, const void* contents, uint64_t bytes) const {
+  if (table_ == nullptr) return kNowhere;
   const auto* page = static_cast<const char*>(contents);
   for (const uint64_t end = offset + bytes; offset < end; offset += kPageBytes, page += kPageBytes) {
     const uint64_t known = table_[offset / kPageBytes];
-    if (known != 0 && known != checksum_of(page)) return true;
+    if (known != 0 && known != checksum_of(page)) return offset;
   }
-  return false;
+  return kNowhere;
 }
 
 }  // namespace spillway::storage

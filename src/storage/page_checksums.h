@@ -28,8 +28,9 @@ class PageChecksums {
   // What the range holds is not known any more.
   void forget(uint64_t offset, uint64_t bytes);
 
-  // Whether the range, as it was read, has a page that was written as something else.
-  bool is_damaged(uint64_t offset, const void* contents, uint64_t bytes) const;
+  // Where the range, as it was read, has the first page that was written as something else; kNowhere if it has none.
+  static constexpr uint64_t kNowhere = ~uint64_t{0};
+  uint64_t damaged_page(uint64_t offset, const void* contents, uint64_t bytes) const;
 
  private:
   uint64_t* table_ = nullptr;  // 0: not known

@@ -56,13 +56,13 @@ void SpillFile::fail(const char* what, uint64_t bytes, int error) const {
       what, mebibytes, directory_, strerrordesc_np(error));
 }
 
-void SpillFile::fail_for_damage(uint64_t bytes) const {
+void SpillFile::fail_for_damage() const {
   base::fatal(
       "read something else from the spill directory %.200s than had been written\n"
-      "  Cause:  checksums differ in these %llu KiB; the device, its cable or driver, or the machine's memory.\n"
+      "  Cause:  checksums differ; the device, its cable or driver, or the machine's memory.\n"
       "  Remedy: look into the system's log (dmesg), check both, or name a directory on another device with "
       "--spill-dir.",
-      directory_, static_cast<unsigned long long>(bytes >> 10));
+      directory_);
 }
 
 void SpillFile::try_direct() {

@@ -50,8 +50,8 @@ class SpillFile {
   void write(const void* data, uint64_t bytes, uint64_t offset);
   void read(void* data, uint64_t bytes, uint64_t offset);
 
-  // Ends the process: `bytes` that were read are not what was written.
-  [[noreturn]] void fail_for_damage(uint64_t bytes) const;
+  // Ends the process: what was read is not what was written.
+  [[noreturn]] void fail_for_damage() const;
 
   // Drops the page cache of a range.
   void drop_cache(uint64_t offset, uint64_t bytes);

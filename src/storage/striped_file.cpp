@@ -94,8 +94,6 @@ void StripedFile::write(const void* data, uint64_t bytes, uint64_t offset) {
 
 void StripedFile::read(void* data, uint64_t bytes, uint64_t offset) { transfer(data, bytes, offset, false); }
 
-void StripedFile::fail_for_damage(uint64_t offset, uint64_t bytes) const {
-  files_[file_of(offset)].fail_for_damage(bytes);
-}
+void StripedFile::fail_for_damage(uint64_t offset) const { files_[file_of(offset)].fail_for_damage(); }
 
 }  // namespace spillway::storage

@@ -45,7 +45,7 @@ class StripedFile {
   void write(const void* data, uint64_t bytes, uint64_t offset);
   void read(void* data, uint64_t bytes, uint64_t offset);
   void drop_cache(uint64_t offset, uint64_t bytes);
-  [[noreturn]] void fail_for_damage(uint64_t offset, uint64_t bytes) const;
+  [[noreturn]] void fail_for_damage(uint64_t offset) const;
 
  private:
   size_t file_of(uint64_t offset) const { return offset / kStripeBytes % count_; }

@@ -62,6 +62,18 @@ def damage_until_the_end(run: Runner, process, spill_dir: Path) -> int:
     return count
 
 
+def test_the_message_names_the_directory_that_gives_back_something_else(
+    run, tight_job, spill_dir, build_dir, flavour
+):
+    process = run.start(tight_job(flavour, "--spill-dir", build_dir / "spill-tests"))
+    wait_for_line(process, "last words")
+    damaged = damage_until_the_end(run, process, spill_dir)
+    _, stderr = process.communicate(timeout=20)
+    assert damaged > 0, stderr
+    assert process.returncode not in (0, None)
+    assert f"read something else from the spill directory {os.path.realpath(spill_dir)} than" in stderr
+
+
 def test_a_job_whose_spill_files_are_damaged_ends_with_a_message(run, tight_job, spill_dir, flavour):
     process = run.start(tight_job(flavour))
     wait_for_line(process, "last words")

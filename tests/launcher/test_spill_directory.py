@@ -171,14 +171,27 @@ def test_directories_of_one_file_system_need_room_together_and_are_warned_of(tmp
     first, second = choose_spill_directories(paths, 90 * MIB, True)
     assert not first.warning
     assert "same file system" in second.warning
+    _, second = choose_spill_directories(paths, 200 * MIB, False)
+    assert "100 MiB free, less than" in second.warning and "same file system" in second.warning
     with pytest.raises(LaunchError, match="100 MiB free"):
         choose_spill_directories(paths, 101 * MIB, True)
 
 
 def test_refuses_a_colon_in_a_name_and_more_directories_than_it_can_use(tmp_path, on_disk, free_space):
-    odd = tmp_path / "a:b"
+    odd, link = tmp_path / "a:b", tmp_path / "link"
     odd.mkdir()
-    with pytest.raises(LaunchError, match="a colon separates directories"):
-        choose_spill_directories([str(odd)], MIB, True)
+    link.symlink_to(odd)
+    for path in (odd, link):
+        with pytest.raises(LaunchError, match="a:b: a colon separates directories"):
+            choose_spill_directories([str(path)], MIB, True)
     with pytest.raises(LaunchError, match="17 spill directories are more than the 16"):
         choose_spill_directories([str(tmp_path)] * 17, MIB, True)
+
+
+def test_subvolumes_of_btrfs_are_one_device(tmp_path, monkeypatch):
+    mounts = {"first": ("btrfs", "/dev/a", ""), "second": ("btrfs", "/dev/a", ""), "third": ("btrfs", "/dev/b", "")}
+    for name in mounts:
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(spill_directory, "_mount_above", lambda path: mounts[os.path.basename(path)])
+    devices = [spill_directory._device_of(str(tmp_path / name)) for name in mounts]
+    assert devices[0] == devices[1] != devices[2]

@@ -149,7 +149,8 @@ void read_files() {
 // One major fault, which is no reason to take the whole time around it for loading.
 void touch_page_on_disk() {
   // On a disk, unlike /tmp perhaps.
-  std::string name = std::string(getenv("SPILLWAY_SPILL_DIR")) + "/pageXXXXXX";
+  const std::string directories = getenv("SPILLWAY_JOB_SPILL_DIRS");
+  std::string name = directories.substr(0, directories.find(':')) + "/pageXXXXXX";
   const int file = mkstemp(name.data());
   const uint64_t word = 1;
   if (file < 0 || unlink(name.c_str()) != 0 || pwrite(file, &word, sizeof word, 0) != sizeof word || fsync(file) != 0 ||

@@ -23,7 +23,7 @@ class PageChecksumsTest : public testing::Test {
     for (uint64_t at = offset; at < offset + bytes; at += kPage) checksums_.replace(at, contents_.data() + at);
   }
   bool is_damaged(uint64_t offset, uint64_t bytes) {
-    return checksums_.is_damaged(offset, contents_.data() + offset, bytes);
+    return checksums_.damaged_page(offset, contents_.data() + offset, bytes) != PageChecksums::kNowhere;
   }
 
   std::vector<uint64_t> table_ = std::vector<uint64_t>(8);
@@ -37,7 +37,7 @@ TEST_F(PageChecksumsTest, a_change_of_any_bit_is_found) {
   for (const uint64_t at : {uint64_t{0}, kPage - 1, 3 * kPage + 77, 8 * kPage - 1}) {
     contents_[at] ^= 0x10;
     EXPECT_TRUE(is_damaged(0, 8 * kPage));
-    EXPECT_TRUE(is_damaged(at / kPage * kPage, kPage));
+    EXPECT_EQ(checksums_.damaged_page(0, contents_.data(), 8 * kPage), at / kPage * kPage);
     contents_[at] ^= 0x10;
   }
   EXPECT_FALSE(is_damaged(0, 8 * kPage));
@@ -81,7 +81,7 @@ TEST_F(PageChecksumsTest, without_a_table_all_is_new_and_nothing_is_damaged) {
   EXPECT_TRUE(none.replace(0, contents_.data()));
   none.replace_by_zeros(0, kPage);
   none.forget(0, kPage);
-  EXPECT_FALSE(none.is_damaged(0, contents_.data(), kPage));
+  EXPECT_EQ(none.damaged_page(0, contents_.data(), kPage), PageChecksums::kNowhere);
 }
 
 TEST_F(PageChecksumsTest, all_processors_agree) {

@@ -134,7 +134,7 @@ TEST_F(StripedFileDeathTest, names_the_directory_whose_device_fails) {
   StripedFile file;
   file.create(all_);
   file.reserve(0, 4 * kStripe);
-  EXPECT_EXIT(file.fail_for_damage(4 * kStripe, 4096), testing::ExitedWithCode(1), all_.paths[1]);
+  EXPECT_EXIT(file.fail_for_damage(4 * kStripe), testing::ExitedWithCode(1), all_.paths[1]);
   // Shorter than it should be, as if it could not be read.
   ASSERT_EQ(ftruncate(file.first_part(2 * kStripe, 1).descriptor, 0), 0);
   Buffer back(4 * kStripe);
