@@ -27,7 +27,8 @@ struct SpillDirectories {
   // The same, from another one on.
   SpillDirectories beginning_with(size_t first) const {
     SpillDirectories rotated;
-    for (; rotated.count < count; ++rotated.count) rotated.paths[rotated.count] = paths[(first + rotated.count) % count];
+    for (; rotated.count < count; ++rotated.count)
+      rotated.paths[rotated.count] = paths[(first + rotated.count) % count];
     return rotated;
   }
 

@@ -331,7 +331,8 @@ void start_runtime(memory::Arena& arena) {
   auto attachment = node::Attachment::connect(rank, size);
   if (!attachment) return;
   const char* listed = getenv(node::kSpillDirsVariable);
-  if (listed == nullptr) base::fatal("the environment variable %s is gone: MPI_Init needs it", node::kSpillDirsVariable);
+  if (listed == nullptr)
+    base::fatal("the environment variable %s is gone: MPI_Init needs it", node::kSpillDirsVariable);
   const auto directories = base::SpillDirectories::listed_in(strdup(listed));
   if (directories.count != attachment->message_spill_count())
     base::fatal("the job has %zu spill directories, and %s names %zu", attachment->message_spill_count(),

@@ -20,9 +20,9 @@ inline constexpr uint32_t kAttachMagic = 0x53504c41;  // "SPLA"
 inline constexpr uint32_t kAttachVersion = 3;
 
 // Names of environment variables. Set by the agent for spillway-rank, which hands them on to the program.
-inline constexpr char kSocketVariable[] = "SPILLWAY_SOCKET";       // abstract socket name, without the leading NUL
-inline constexpr char kParentVariable[] = "SPILLWAY_PARENT";       // the same of spillway-rank, set by itself
-inline constexpr char kPreloadVariable[] = "SPILLWAY_PRELOAD";     // preloaded library, absolute path
+inline constexpr char kSocketVariable[] = "SPILLWAY_SOCKET";    // abstract socket name, without the leading NUL
+inline constexpr char kParentVariable[] = "SPILLWAY_PARENT";    // the same of spillway-rank, set by itself
+inline constexpr char kPreloadVariable[] = "SPILLWAY_PRELOAD";  // preloaded library, absolute path
 // The job's spill directories, with `:` between them: not the user's own variable, which a wrapper around the program
 // may set anew, since all ranks must have the same.
 inline constexpr char kSpillDirsVariable[] = "SPILLWAY_JOB_SPILL_DIRS";

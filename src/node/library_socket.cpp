@@ -57,8 +57,8 @@ bool receive_in_library(int socket, AttachMessage& message, std::span<int> descr
   for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c))
     if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
       memcpy(descriptors.data(), CMSG_DATA(c), std::min(descriptors.size_bytes(), c->cmsg_len - CMSG_LEN(0)));
-  return received == static_cast<ssize_t>(sizeof message) && (header.msg_flags & MSG_CTRUNC) == 0 && message.magic == kAttachMagic &&
-         message.version == kAttachVersion;
+  return received == static_cast<ssize_t>(sizeof message) && (header.msg_flags & MSG_CTRUNC) == 0 &&
+         message.magic == kAttachMagic && message.version == kAttachVersion;
 }
 
 }  // namespace spillway::node

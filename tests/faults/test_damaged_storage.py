@@ -62,9 +62,7 @@ def damage_until_the_end(run: Runner, process, spill_dir: Path) -> int:
     return count
 
 
-def test_the_message_names_the_directory_that_gives_back_something_else(
-    run, tight_job, spill_dir, build_dir, flavour
-):
+def test_the_message_names_the_directory_that_gives_back_something_else(run, tight_job, spill_dir, build_dir, flavour):
     process = run.start(tight_job(flavour, "--spill-dir", build_dir / "spill-tests"))
     wait_for_line(process, "last words")
     damaged = damage_until_the_end(run, process, spill_dir)
