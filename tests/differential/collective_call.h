@@ -1,4 +1,4 @@
-// One collective operation, blocking or nonblocking, with the buffers that it needs until it is complete.
+// One collective operation, blocking, nonblocking or persistent, with the buffers that it needs until it is complete.
 #pragma once
 
 #include <mpi.h>
@@ -6,22 +6,33 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "program.h"
 #include "typed_block.h"
 
+enum class Form { blocking, nonblocking, persistent };
+
+// An operation's name, and the functions for each form of it; MPI 3 has no persistent one.
+#if MPI_VERSION >= 4
+#define FORMS(BLOCKING, NONBLOCKING) #BLOCKING, BLOCKING, NONBLOCKING, BLOCKING##_init
+#else
+#define FORMS(BLOCKING, NONBLOCKING) #BLOCKING, BLOCKING, NONBLOCKING, nullptr
+#endif
+
 class CollectiveCall {
  public:
-  CollectiveCall(Program& program, Random& random, const Communicator& communicator, bool is_nonblocking)
+  CollectiveCall(Program& program, Random& random, const Communicator& communicator, Form form)
       : program_(program),
         communicator_(communicator),
         own_(program.own_random(random)),
         shared_({random.next()}),
-        is_nonblocking_(is_nonblocking) {}
+        form_(form) {}
   ~CollectiveCall() {
     for (MPI_Op& op : ops_) MPI_Op_free(&op);
   }
@@ -30,14 +41,14 @@ class CollectiveCall {
 
   Program& program() const { return program_; }
   const Communicator& communicator() const { return communicator_; }
-  bool is_nonblocking() const { return is_nonblocking_; }
+  bool is_blocking() const { return form_ == Form::blocking; }
   Random& own() { return own_; }
   MPI_Request& request() { return request_; }
 
   // Memory for `items` items in an arrangement of this rank's choice; without gaps where MPICH 4.0 fills these with
   // whatever its own buffer holds (MALLOC_PERTURB_ shows it).
   Items& items(MPI_Datatype basic, int elements, int64_t items) {
-    if (is_nonblocking_ && communicator_.is_inter()) return items_of(RandomType::contiguous(basic, elements), items);
+    if (!is_blocking() && communicator_.is_inter()) return items_of(RandomType::contiguous(basic, elements), items);
     return items_of(arranged(own_, basic, elements, items), items);
   }
   // The same on all ranks.
@@ -58,15 +69,34 @@ class CollectiveCall {
   // What counts in the digest.
   void result(const Items& items) { results_.push_back(&items); }
 
-  template <typename Blocking, typename Nonblocking, typename... Arguments>
-  void run(const char* name, Blocking blocking, Nonblocking nonblocking, Arguments... arguments) {
-    program_.announce(std::string(name) + (is_nonblocking_ ? ", nonblocking" : ""));
+  // A persistent one is prepared, and not started: start() does that, as often as is wanted, or starts the nonblocking
+  // form in its place.
+  template <typename Blocking, typename Nonblocking, typename Persistent, typename... Arguments>
+  void run(const char* name, Blocking blocking, Nonblocking nonblocking, Persistent persistent,
+           Arguments... arguments) {
+    static const char* const kForms[] = {"", ", nonblocking", ", persistent"};
+    program_.announce(std::string(name) + kForms[static_cast<int>(form_)]);
     program_.delay();
-    if (is_nonblocking_) {
-      nonblocking(arguments..., &request_);
-    } else {
+    if constexpr (!std::is_null_pointer_v<Persistent>)
+      if (form_ == Form::persistent) {
+        if (program_.replaces_persistent_collectives())
+          start_ = [=, this] { nonblocking(arguments..., &request_); };
+        else
+          persistent(arguments..., MPI_INFO_NULL, &request_);
+        return;
+      }
+    if (is_blocking()) {
       blocking(arguments...);
+    } else {
+      nonblocking(arguments..., &request_);
     }
+  }
+
+  void start() { start_ ? start_() : void(MPI_Start(&request_)); }
+
+  // Other contents in all buffers.
+  void refill() {
+    for (const std::unique_ptr<Items>& items : buffers_) items->block.refill(own_.next());
   }
 
   void add_results() const {
@@ -89,8 +119,9 @@ class CollectiveCall {
   const Communicator& communicator_;
   Random own_;
   Random shared_;
-  const bool is_nonblocking_;
+  const Form form_;
   MPI_Request request_ = MPI_REQUEST_NULL;
+  std::function<void()> start_;
   std::vector<std::unique_ptr<Items>> buffers_;
   std::vector<const Items*> results_;
   std::deque<std::vector<int>> numbers_;
@@ -106,7 +137,7 @@ struct Root {
     const int group = communicator.is_inter() ? random.below(2) : 0;
     int ranks = communicator.size(group);
     // MPI_Ibcast of MPICH 4.3 takes the root for one of its own group.
-    if (call.is_nonblocking()) ranks = std::min(ranks, communicator.size(communicator.other(group)));
+    if (!call.is_blocking()) ranks = std::min(ranks, communicator.size(communicator.other(group)));
     const int rank = random.below(ranks);
     is_here = communicator.my_group == group && communicator.my_rank == rank;
     is_leaf = !communicator.is_inter() || communicator.my_group != group;

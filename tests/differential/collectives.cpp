@@ -1,4 +1,5 @@
-// Collective steps: blocking ones one by one, nonblocking ones several at a time with messages among them.
+// Collective steps: blocking ones one by one, nonblocking ones several at a time with messages among them, persistent
+// ones that are started again with other contents.
 #include <algorithm>
 
 #include "collective_call.h"
@@ -54,7 +55,7 @@ int peers(const CollectiveCall& call) {
 }
 
 void start_barrier(CollectiveCall& call, Random&) {
-  call.run("MPI_Barrier", MPI_Barrier, MPI_Ibarrier, call.communicator().handle);
+  call.run(FORMS(MPI_Barrier, MPI_Ibarrier), call.communicator().handle);
 }
 
 void start_broadcast(CollectiveCall& call, Random& random) {
@@ -62,7 +63,7 @@ void start_broadcast(CollectiveCall& call, Random& random) {
   const Item item(call.program(), random, 2);
   Items& data = call.items(item.basic, item.elements, item.count);
   if (root.is_leaf) call.result(data);
-  call.run("MPI_Bcast", MPI_Bcast, MPI_Ibcast, data.block.data(), item.count, data.type.handle(), root.argument,
+  call.run(FORMS(MPI_Bcast, MPI_Ibcast), data.block.data(), item.count, data.type.handle(), root.argument,
            call.communicator().handle);
 }
 
@@ -73,8 +74,8 @@ void start_gather(CollectiveCall& call, Random& random) {
   Items& out = call.items(item.basic, item.elements, item.count);
   Items& in = call.items(item.basic, item.elements, root.is_here ? static_cast<int64_t>(item.count) * root.leaves : 0);
   if (root.is_here) call.result(in);
-  call.run("MPI_Gather", MPI_Gather, MPI_Igather, is_in_place ? MPI_IN_PLACE : out.block.data(), item.count,
-           out.type.handle(), in.block.data(), item.count, in.type.handle(), root.argument, call.communicator().handle);
+  call.run(FORMS(MPI_Gather, MPI_Igather), is_in_place ? MPI_IN_PLACE : out.block.data(), item.count, out.type.handle(),
+           in.block.data(), item.count, in.type.handle(), root.argument, call.communicator().handle);
 }
 
 void start_gatherv(CollectiveCall& call, Random& random) {
@@ -86,9 +87,9 @@ void start_gatherv(CollectiveCall& call, Random& random) {
   Items& out = call.items(item.basic, item.elements, count);
   Items& in = call.items(item.basic, item.elements, root.is_here ? parts.total : 0);
   if (root.is_here) call.result(in);
-  call.run("MPI_Gatherv", MPI_Gatherv, MPI_Igatherv, is_in_place ? MPI_IN_PLACE : out.block.data(), count,
-           out.type.handle(), in.block.data(), parts.counts.data(), parts.places.data(), in.type.handle(),
-           root.argument, call.communicator().handle);
+  call.run(FORMS(MPI_Gatherv, MPI_Igatherv), is_in_place ? MPI_IN_PLACE : out.block.data(), count, out.type.handle(),
+           in.block.data(), parts.counts.data(), parts.places.data(), in.type.handle(), root.argument,
+           call.communicator().handle);
 }
 
 void start_scatter(CollectiveCall& call, Random& random) {
@@ -98,7 +99,7 @@ void start_scatter(CollectiveCall& call, Random& random) {
   Items& out = call.items(item.basic, item.elements, root.is_here ? static_cast<int64_t>(item.count) * root.leaves : 0);
   Items& in = call.items(item.basic, item.elements, item.count);
   call.result(in);
-  call.run("MPI_Scatter", MPI_Scatter, MPI_Iscatter, out.block.data(), item.count, out.type.handle(),
+  call.run(FORMS(MPI_Scatter, MPI_Iscatter), out.block.data(), item.count, out.type.handle(),
            is_in_place ? MPI_IN_PLACE : in.block.data(), item.count, in.type.handle(), root.argument,
            call.communicator().handle);
 }
@@ -112,7 +113,7 @@ void start_scatterv(CollectiveCall& call, Random& random) {
   Items& out = call.items(item.basic, item.elements, root.is_here ? parts.total : 0);
   Items& in = call.items(item.basic, item.elements, count);
   call.result(in);
-  call.run("MPI_Scatterv", MPI_Scatterv, MPI_Iscatterv, out.block.data(), parts.counts.data(), parts.places.data(),
+  call.run(FORMS(MPI_Scatterv, MPI_Iscatterv), out.block.data(), parts.counts.data(), parts.places.data(),
            out.type.handle(), is_in_place ? MPI_IN_PLACE : in.block.data(), count, in.type.handle(), root.argument,
            call.communicator().handle);
 }
@@ -124,7 +125,7 @@ void start_allgather(CollectiveCall& call, Random& random) {
   Items& out = call.items(item.basic, item.elements, item.count);
   Items& in = call.items(item.basic, item.elements, static_cast<int64_t>(item.count) * number);
   call.result(in);
-  call.run("MPI_Allgather", MPI_Allgather, MPI_Iallgather, is_in_place ? MPI_IN_PLACE : out.block.data(), item.count,
+  call.run(FORMS(MPI_Allgather, MPI_Iallgather), is_in_place ? MPI_IN_PLACE : out.block.data(), item.count,
            out.type.handle(), in.block.data(), item.count, in.type.handle(), call.communicator().handle);
 }
 
@@ -142,7 +143,7 @@ void start_allgatherv(CollectiveCall& call, Random& random) {
   // MPICH divides what goes around by the extent of the type: it fails when that is not the same everywhere.
   Items& in = call.items_alike(item.basic, item.elements, parts.total);
   call.result(in);
-  call.run("MPI_Allgatherv", MPI_Allgatherv, MPI_Iallgatherv, is_in_place ? MPI_IN_PLACE : out.block.data(), count,
+  call.run(FORMS(MPI_Allgatherv, MPI_Iallgatherv), is_in_place ? MPI_IN_PLACE : out.block.data(), count,
            out.type.handle(), in.block.data(), parts.counts.data(), parts.places.data(), in.type.handle(),
            communicator.handle);
 }
@@ -154,7 +155,7 @@ void start_alltoall(CollectiveCall& call, Random& random) {
   Items& out = call.items(item.basic, item.elements, static_cast<int64_t>(item.count) * number);
   Items& in = call.items(item.basic, item.elements, static_cast<int64_t>(item.count) * number);
   call.result(in);
-  call.run("MPI_Alltoall", MPI_Alltoall, MPI_Ialltoall, is_in_place ? MPI_IN_PLACE : out.block.data(), item.count,
+  call.run(FORMS(MPI_Alltoall, MPI_Ialltoall), is_in_place ? MPI_IN_PLACE : out.block.data(), item.count,
            out.type.handle(), in.block.data(), item.count, in.type.handle(), call.communicator().handle);
 }
 
@@ -165,7 +166,7 @@ void start_uneven_alltoall(CollectiveCall& call, Random& random) {
   bool has_types = random.chance(50);
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION == 4
   // MPI_Ialltoallw of Open MPI 4.1 counts the types of the other group by its own size, and mixes up what is in place.
-  has_types = has_types && !call.is_nonblocking();
+  has_types = has_types && call.is_blocking();
 #endif
   // Not with one datatype for all, of which Open MPI 4.1.2 makes nonsense.
   const bool is_in_place = random.chance(20) && has_types && !communicator.is_inter();
@@ -192,7 +193,7 @@ void start_uneven_alltoall(CollectiveCall& call, Random& random) {
   call.result(in);
   void* data = is_in_place ? MPI_IN_PLACE : out.block.data();
   if (!has_types) {
-    return call.run("MPI_Alltoallv", MPI_Alltoallv, MPI_Ialltoallv, data, from.counts.data(), from.places.data(),
+    return call.run(FORMS(MPI_Alltoallv, MPI_Ialltoallv), data, from.counts.data(), from.places.data(),
                     out.type.handle(), in.block.data(), to.counts.data(), to.places.data(), in.type.handle(),
                     communicator.handle);
   }
@@ -200,8 +201,8 @@ void start_uneven_alltoall(CollectiveCall& call, Random& random) {
   for (int& place : to.places) place *= static_cast<int>(in.type.extent());
   const std::vector<MPI_Datatype>& out_types = call.types(sent.size(), out.type.handle());
   const std::vector<MPI_Datatype>& in_types = call.types(received.size(), in.type.handle());
-  call.run("MPI_Alltoallw", MPI_Alltoallw, MPI_Ialltoallw, data, from.counts.data(), from.places.data(),
-           out_types.data(), in.block.data(), to.counts.data(), to.places.data(), in_types.data(), communicator.handle);
+  call.run(FORMS(MPI_Alltoallw, MPI_Ialltoallw), data, from.counts.data(), from.places.data(), out_types.data(),
+           in.block.data(), to.counts.data(), to.places.data(), in_types.data(), communicator.handle);
 }
 
 // On a grid. Where there is no neighbour, the buffer stays as it is.
@@ -212,11 +213,11 @@ void start_even_neighbour_exchange(CollectiveCall& call, Random& random, int num
   Items& in = call.items(item.basic, item.elements, static_cast<int64_t>(item.count) * number);
   call.result(in);
   if (is_allgather) {
-    call.run("MPI_Neighbor_allgather", MPI_Neighbor_allgather, MPI_Ineighbor_allgather, out.block.data(), item.count,
-             out.type.handle(), in.block.data(), item.count, in.type.handle(), call.communicator().handle);
+    call.run(FORMS(MPI_Neighbor_allgather, MPI_Ineighbor_allgather), out.block.data(), item.count, out.type.handle(),
+             in.block.data(), item.count, in.type.handle(), call.communicator().handle);
   } else {
-    call.run("MPI_Neighbor_alltoall", MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, out.block.data(), item.count,
-             out.type.handle(), in.block.data(), item.count, in.type.handle(), call.communicator().handle);
+    call.run(FORMS(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall), out.block.data(), item.count, out.type.handle(),
+             in.block.data(), item.count, in.type.handle(), call.communicator().handle);
   }
 }
 
@@ -256,14 +257,13 @@ void start_uneven_neighbour_exchange(CollectiveCall& call, Random& random, int d
   Items& in = call.items(item.basic, item.elements, to.total);
   call.result(in);
   if (kind == 0) {
-    return call.run("MPI_Neighbor_allgatherv", MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, out.block.data(), own,
-                    out.type.handle(), in.block.data(), to.counts.data(), to.places.data(), in.type.handle(),
-                    communicator.handle);
+    return call.run(FORMS(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv), out.block.data(), own, out.type.handle(),
+                    in.block.data(), to.counts.data(), to.places.data(), in.type.handle(), communicator.handle);
   }
   if (kind == 1) {
-    return call.run("MPI_Neighbor_alltoallv", MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, out.block.data(),
-                    from.counts.data(), from.places.data(), out.type.handle(), in.block.data(), to.counts.data(),
-                    to.places.data(), in.type.handle(), communicator.handle);
+    return call.run(FORMS(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv), out.block.data(), from.counts.data(),
+                    from.places.data(), out.type.handle(), in.block.data(), to.counts.data(), to.places.data(),
+                    in.type.handle(), communicator.handle);
   }
   const auto in_bytes = [&](const Parts& parts, const Items& items) -> const std::vector<MPI_Aint>& {
     std::vector<MPI_Aint> places;
@@ -273,9 +273,9 @@ void start_uneven_neighbour_exchange(CollectiveCall& call, Random& random, int d
   const std::vector<MPI_Aint>&out_places = in_bytes(from, out), &in_places = in_bytes(to, in);
   const std::vector<MPI_Datatype>& out_types = call.types(sent.size(), out.type.handle());
   const std::vector<MPI_Datatype>& in_types = call.types(received.size(), in.type.handle());
-  call.run("MPI_Neighbor_alltoallw", MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, out.block.data(),
-           from.counts.data(), out_places.data(), out_types.data(), in.block.data(), to.counts.data(), in_places.data(),
-           in_types.data(), communicator.handle);
+  call.run(FORMS(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw), out.block.data(), from.counts.data(),
+           out_places.data(), out_types.data(), in.block.data(), to.counts.data(), in_places.data(), in_types.data(),
+           communicator.handle);
 }
 
 void start_neighbour_exchange(CollectiveCall& call, Random& random) {
@@ -320,7 +320,7 @@ void blocking_collective(Program& program, Random& random) {
   const Communicator& communicator = program.some_communicator(random, true);
   if (!communicator.is_mine()) return program.announce("collective (not here)");
   for (int times = random.between(1, 3); times > 0; --times) {
-    CollectiveCall call(program, random, communicator, false);
+    CollectiveCall call(program, random, communicator, Form::blocking);
     start_some(call, random);
     call.add_results();
   }
@@ -333,7 +333,7 @@ void nonblocking_collectives(Program& program, Random& random) {
   std::deque<CollectiveCall> calls;
   std::vector<MPI_Request> requests;
   for (int number = random.between(1, 4); number > 0; --number) {
-    calls.emplace_back(program, random, communicator, true);
+    calls.emplace_back(program, random, communicator, Form::nonblocking);
     start_some(calls.back(), random);
     requests.push_back(calls.back().request());
     if (own.chance(30)) program.delay();
@@ -363,3 +363,28 @@ void nonblocking_collectives(Program& program, Random& random) {
   for (const CollectiveCall& call : calls) call.add_results();
   for (const std::unique_ptr<Items>& items : received) program.add(items->block.digest());
 }
+
+#if MPI_VERSION >= 4
+void persistent_collectives(Program& program, Random& random) {
+  const Communicator& communicator = program.some_communicator(random, false);
+  if (!communicator.is_mine()) return program.announce("persistent collectives (not here)");
+  Random own = program.own_random(random);
+  std::deque<CollectiveCall> calls;
+  for (int number = random.between(1, 3); number > 0; --number) {
+    calls.emplace_back(program, random, communicator, Form::persistent);
+    start_some(calls.back(), random);
+  }
+  for (int rounds = random.between(1, 3); rounds > 0; --rounds) {
+    std::vector<MPI_Request> requests;
+    for (CollectiveCall& call : calls) {
+      call.refill();
+      call.start();
+      requests.push_back(call.request());
+    }
+    complete(program, own, requests, !program.replaces_persistent_collectives());
+    for (const CollectiveCall& call : calls) call.add_results();
+  }
+  for (CollectiveCall& call : calls)
+    if (!program.replaces_persistent_collectives()) MPI_Request_free(&call.request());
+}
+#endif

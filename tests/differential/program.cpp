@@ -28,6 +28,9 @@ const std::vector<Step> kSteps = {
     blocking_collective,
     nonblocking_collectives,
     nonblocking_collectives,
+#if MPI_VERSION >= 4
+    persistent_collectives,
+#endif
     make_communicator,
     make_communicator,
     free_communicator,

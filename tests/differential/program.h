@@ -19,6 +19,9 @@ struct Options {
   uint64_t delay_seed = 0;  // 0: no delays
   int memory_mib = 8;       // of one rank, about
   bool is_verbose = false;
+  // Calls nonblocking collectives in place of persistent ones: those of MPICH 4.0 lose datatypes when they are started
+  // again, and with them pieces of the result.
+  bool replaces_persistent_collectives = false;
 };
 
 // An intracommunicator has one group of world ranks, an intercommunicator has two.
@@ -50,6 +53,7 @@ class Program {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  bool replaces_persistent_collectives() const { return options_.replaces_persistent_collectives; }
   size_t memory_bytes() const { return static_cast<size_t>(options_.memory_mib) << 20; }
   std::vector<Communicator>& communicators() { return communicators_; }
   std::vector<Piece>& pieces() { return pieces_; }
@@ -99,6 +103,9 @@ void flood_one(Program& program, Random& random);
 void cancelled_receives(Program& program, Random& random);
 void blocking_collective(Program& program, Random& random);
 void nonblocking_collectives(Program& program, Random& random);
+#if MPI_VERSION >= 4
+void persistent_collectives(Program& program, Random& random);
+#endif
 void make_communicator(Program& program, Random& random);
 void free_communicator(Program& program, Random& random);
 void change_memory(Program& program, Random& random);

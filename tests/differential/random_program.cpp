@@ -17,6 +17,10 @@ int main(int argc, char** argv) {
       options.is_verbose = true;
       continue;
     }
+    if (strcmp(argv[i], "--replace-persistent-collectives") == 0) {
+      options.replaces_persistent_collectives = true;
+      continue;
+    }
     if (strcmp(argv[i], "--seed") == 0) {
       options.seed = strtoull(value, nullptr, 10);
     } else if (strcmp(argv[i], "--steps") == 0) {
@@ -26,7 +30,10 @@ int main(int argc, char** argv) {
     } else if (strcmp(argv[i], "--memory-mib") == 0) {
       options.memory_mib = atoi(value);
     } else {
-      fprintf(stderr, "usage: %s [--seed n] [--steps n] [--delay-seed n] [--memory-mib n] [--verbose]\n", argv[0]);
+      fprintf(stderr,
+              "usage: %s [--seed n] [--steps n] [--delay-seed n] [--memory-mib n] [--verbose]\n"
+              "       [--replace-persistent-collectives]\n",
+              argv[0]);
       return 2;
     }
     ++i;

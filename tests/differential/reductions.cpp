@@ -74,8 +74,8 @@ void all_reduce(CollectiveCall& call, const Kind& kind, int count, bool is_in_pl
   Items& out = kind.filled(call, count);
   Items& in = kind.filled(call, count);
   call.result(in);
-  call.run("MPI_Allreduce", MPI_Allreduce, MPI_Iallreduce, is_in_place ? MPI_IN_PLACE : out.block.data(),
-           in.block.data(), count, in.type.handle(), kind.op, call.communicator().handle);
+  call.run(FORMS(MPI_Allreduce, MPI_Iallreduce), is_in_place ? MPI_IN_PLACE : out.block.data(), in.block.data(), count,
+           in.type.handle(), kind.op, call.communicator().handle);
 }
 
 void reduce(CollectiveCall& call, Random& random, const Kind& kind, int count, bool is_in_place) {
@@ -89,8 +89,8 @@ void reduce(CollectiveCall& call, Random& random, const Kind& kind, int count, b
     in = result.block.data();
     call.result(result);
   }
-  call.run("MPI_Reduce", MPI_Reduce, MPI_Ireduce, is_in_place ? MPI_IN_PLACE : out.block.data(), in, count,
-           out.type.handle(), kind.op, root.argument, call.communicator().handle);
+  call.run(FORMS(MPI_Reduce, MPI_Ireduce), is_in_place ? MPI_IN_PLACE : out.block.data(), in, count, out.type.handle(),
+           kind.op, root.argument, call.communicator().handle);
 }
 
 void prefix(CollectiveCall& call, Random& random, const Kind& kind, int count, bool is_in_place) {
@@ -99,11 +99,11 @@ void prefix(CollectiveCall& call, Random& random, const Kind& kind, int count, b
   Items& in = kind.filled(call, count);
   void* from = is_in_place ? MPI_IN_PLACE : out.block.data();
   if (excludes_itself) {
-    call.run("MPI_Exscan", MPI_Exscan, MPI_Iexscan, from, in.block.data(), count, in.type.handle(), kind.op,
+    call.run(FORMS(MPI_Exscan, MPI_Iexscan), from, in.block.data(), count, in.type.handle(), kind.op,
              call.communicator().handle);
     if (call.communicator().my_rank > 0) call.result(in);  // the first rank gets nothing
   } else {
-    call.run("MPI_Scan", MPI_Scan, MPI_Iscan, from, in.block.data(), count, in.type.handle(), kind.op,
+    call.run(FORMS(MPI_Scan, MPI_Iscan), from, in.block.data(), count, in.type.handle(), kind.op,
              call.communicator().handle);
     call.result(in);
   }
@@ -116,8 +116,8 @@ void reduce_and_scatter(CollectiveCall& call, Random& random, const Kind& kind, 
     Items& out = kind.filled(call, static_cast<int64_t>(each) * size);
     Items& in = kind.filled(call, each);
     call.result(in);
-    return call.run("MPI_Reduce_scatter_block", MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, out.block.data(),
-                    in.block.data(), each, in.type.handle(), kind.op, call.communicator().handle);
+    return call.run(FORMS(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block), out.block.data(), in.block.data(), each,
+                    in.type.handle(), kind.op, call.communicator().handle);
   }
   std::vector<int> counts;
   int sum = 0;
@@ -128,7 +128,7 @@ void reduce_and_scatter(CollectiveCall& call, Random& random, const Kind& kind, 
   Items& out = kind.filled(call, sum);
   Items& in = kind.filled(call, counts[static_cast<size_t>(call.communicator().my_rank)]);
   call.result(in);
-  call.run("MPI_Reduce_scatter", MPI_Reduce_scatter, MPI_Ireduce_scatter, out.block.data(), in.block.data(),
+  call.run(FORMS(MPI_Reduce_scatter, MPI_Ireduce_scatter), out.block.data(), in.block.data(),
            call.numbers(counts).data(), in.type.handle(), kind.op, call.communicator().handle);
 }
 

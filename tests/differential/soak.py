@@ -109,10 +109,8 @@ class Comparison:
             return Ended(status, out.read(), err.read())
 
     def plain(self, job: Job, flavour: str) -> Ended:
-        verbose = ["--verbose"] if self.is_verbose else []
-        return self.run(
-            [*plain_mpi_words(self.build, flavour, job.ranks), self.program(flavour), *job.arguments(), *verbose]
-        )
+        options = [*job.arguments(), "--replace-persistent-collectives", *(["--verbose"] if self.is_verbose else [])]
+        return self.run([*plain_mpi_words(self.build, flavour, job.ranks), self.program(flavour), *options])
 
     def under_spillway(self, job: Job, flavour: str, summary: Path) -> Ended:
         options = [

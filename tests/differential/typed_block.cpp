@@ -165,6 +165,7 @@ Block::Block(const RandomType& type, int64_t count, uint64_t key) {
 void Block::fill(uint64_t key) { fill_bytes(bytes_.get(), size_, key); }
 
 void Block::fill_with_small_doubles(uint64_t key) {
+  has_small_doubles_ = true;
   Random random{key};
   for (size_t at = 0; at + sizeof(double) <= size_; at += sizeof(double)) {
     const double value = random.between(1, 5);

@@ -55,6 +55,8 @@ class Block {
   void fill(uint64_t key);
   // Small whole numbers, in which every sum and product of doubles is exact.
   void fill_with_small_doubles(uint64_t key);
+  // As it was filled the last time.
+  void refill(uint64_t key) { has_small_doubles_ ? fill_with_small_doubles(key) : fill(key); }
   uint64_t digest() const;
 
  private:
@@ -65,6 +67,7 @@ class Block {
   std::unique_ptr<char, Free> bytes_;
   size_t size_ = 0;
   size_t origin_ = 0;
+  bool has_small_doubles_ = false;
 };
 
 // The memory of one side of an operation. It lives until the operation is complete.
