@@ -162,7 +162,10 @@ Block::Block(const RandomType& type, int64_t count, uint64_t key) {
   fill(key);
 }
 
-void Block::fill(uint64_t key) { fill_bytes(bytes_.get(), size_, key); }
+void Block::fill(uint64_t key) {
+  has_small_doubles_ = false;
+  fill_bytes(bytes_.get(), size_, key);
+}
 
 void Block::fill_with_small_doubles(uint64_t key) {
   has_small_doubles_ = true;
