@@ -1,5 +1,6 @@
 """Programs that a shell starts, or that load MPI late: the preloaded library stays out of processes without MPI."""
 
+import json
 import re
 import shutil
 
@@ -36,6 +37,45 @@ def test_program_started_by_a_shell(run, spillway, spill_dir, phases, plain_mpi,
     plain = run(*plain_mpi(flavour, 3), *arguments.split())
     rounds = re.compile(r"^round .*", re.MULTILINE)
     assert rounds.findall(under_spillway.stdout) == rounds.findall(plain.stdout) != []
+
+
+@pytest.fixture
+def wrapped_job(spillway, spill_dir, tmp_path, phases, flavour):
+    """3 ranks of 24 MiB in one slot, started by a shell that runs `before` first; two spill directories."""
+    other_dir = tmp_path / "other"
+    other_dir.mkdir()
+
+    def command(before):
+        options = ["-n", 3, "--slots", 1, "--memory", "48M", "--spill-dir", spill_dir, "--spill-dir", other_dir]
+        options += ["--mpi", flavour, "--summary", "json", "--summary-file", tmp_path / "summary"]
+        return [spillway, "run", *options, "--", "/bin/sh", "-c", f"{before}; {phases(flavour)} sweep 24 2; exit $?"]
+
+    return command
+
+
+def test_spill_directories_are_the_job_s_whatever_a_wrapper_sets(
+    run, wrapped_job, plain_mpi, phases, flavour, tmp_path
+):
+    finished = run(*wrapped_job(f"export SPILLWAY_SPILL_DIR={tmp_path}/not-there"))
+    rounds = re.compile(r"^round .*", re.MULTILINE)
+    plain = run(*plain_mpi(flavour, 3), phases(flavour), "sweep", 24, 2)
+    assert rounds.findall(finished.stdout) == rounds.findall(plain.stdout) != []
+    assert json.loads((tmp_path / "summary").read_text())["totals"]["unloaded_bytes"] > 0
+
+
+@pytest.mark.parametrize(
+    ("before", "cause"),
+    [
+        ("unset SPILLWAY_JOB_SPILL_DIRS", "is gone from the environment"),
+        ("export SPILLWAY_JOB_SPILL_DIRS=/tmp", "is not what the launcher set it to"),
+    ],
+)
+def test_wrapper_that_takes_the_job_s_spill_directories_away(run, wrapped_job, before, cause):
+    finished = run(*wrapped_job(before), status=1)
+    assert finished.stderr.count("spillway: rank ") == 1
+    assert "cannot know where its spill files belong" in finished.stderr
+    assert f"Cause:  SPILLWAY_JOB_SPILL_DIRS {cause}.\n" in finished.stderr
+    assert "Remedy: let scripts and the program keep the variables that begin with SPILLWAY_.\n" in finished.stderr
 
 
 def test_ranks_may_fork_and_their_children_may_too(run, job, flavour):
