@@ -3,8 +3,10 @@
 // there are more ranks than processors, a look that finds nothing gives the processor to another rank.
 #ifndef OPEN_MPI
 #include <dlfcn.h>
+#include <link.h>
 #include <sched.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
@@ -14,15 +16,23 @@ namespace {
 
 using Progress = unsigned (*)(void*);
 
-// The program may have brought the MPI library, and UCX with it, by dlopen: then neither is among the names of all.
-Progress progress_of_ucx() {
+// Of the UCX that the caller was linked with: there may be several in a process, and none of them among the names of
+// all, when a script has loaded MPI.
+Progress progress_for(void* caller) {
   const spillway::interpose::UnmanagedScope scope;
   constexpr const char* kName = "ucp_worker_progress";
-  void* found = dlsym(RTLD_NEXT, kName);
-  void* library = found == nullptr ? dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD) : nullptr;
-  if (library != nullptr) found = dlsym(library, kName);
+  Dl_info info;
+  link_map* library = nullptr;
+  void* found = nullptr;
+  if (dladdr1(caller, &info, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP) != 0 && library->l_name[0] != '\0') {
+    void* handle = dlopen(library->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle != nullptr) found = dlsym(handle, kName);
+    if (handle != nullptr) dlclose(handle);
+  }
+  if (found == nullptr) found = dlsym(RTLD_NEXT, kName);  // of the program itself
   if (found == nullptr) {
-    fprintf(stderr, "spillway: %s is called, but is not in libucp.so.0: this version of UCX is not known\n", kName);
+    fprintf(stderr, "spillway: %s called %s, which no library has that it was linked with; please report this\n",
+            library != nullptr ? library->l_name : "a program", kName);
     abort();
   }
   return reinterpret_cast<Progress>(found);
@@ -31,10 +41,18 @@ Progress progress_of_ucx() {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) {
-  static const Progress progress = progress_of_ucx();
-  const unsigned news = progress(worker);
+  // A rank that waits calls from the same few places over and over.
+  struct Known {
+    void* caller;
+    Progress progress;
+  };
+  static thread_local Known all_known[16];
+  void* caller = __builtin_return_address(0);
+  Known& known = all_known[reinterpret_cast<uintptr_t>(caller) / 4 % 16];
+  if (known.caller != caller) known = {caller, progress_for(caller)};
+  const unsigned news = known.progress(worker);
   if (news == 0) {
-    const spillway::mpi::Runtime* runtime = spillway::mpi::active_runtime();
+    const spillway::mpi::Runtime* runtime = spillway::mpi::runtime();  // in MPI_Finalize, too
     if (runtime != nullptr && runtime->self.header().cpu_count < runtime->self.rank_count()) sched_yield();
   }
   return news;

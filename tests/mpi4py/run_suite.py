@@ -41,6 +41,8 @@ AMPLE_MIB = 2048
 # Python, NumPy and mpi4py are mostly small allocations and libraries, which cannot be unloaded: 17 to 19 MiB of each
 # rank count against the budget.
 TIGHT_MIB, TIGHT_MIB_PER_RANK = 16, 20
+# Open MPI 4.1 keeps some memory of each file and view: in this module, 8 ranks of plain MPI grow from 11 to 42 MiB (Pss).
+MORE_PER_RANK = {("openmpi", "test_io"): 30}
 # A job that a signal is sent to cleans up within this time.
 CLEANING_S = 10
 
@@ -61,9 +63,9 @@ class Layout:
     def __str__(self) -> str:
         return f"{self.ranks}/{self.slots}{'t' if self.tight else ''}" if self.slots else f"{self.ranks} plain"
 
-    @property
-    def memory_mib(self) -> int:
-        return TIGHT_MIB + TIGHT_MIB_PER_RANK * self.ranks if self.tight else AMPLE_MIB
+    def memory_mib(self, flavour: str, module: str) -> int:
+        per_rank = TIGHT_MIB_PER_RANK + MORE_PER_RANK.get((flavour, module), 0)
+        return TIGHT_MIB + per_rank * self.ranks if self.tight else AMPLE_MIB
 
 
 # A test case on one rank; the rank is the name of its record.
@@ -122,11 +124,12 @@ class Suite:
         self.environment = SuiteEnvironment(options.build, options.from_source)
         self.known: Dict[Tuple[str, int], Set[Case]] = {}
 
-    def command(self, flavour: str, layout: Layout) -> List[str]:
+    def command(self, flavour: str, layout: Layout, module: str) -> List[str]:
         if layout.slots:
             spill_folder = self.options.output / "spill"
             spill_folder.mkdir(parents=True, exist_ok=True)
-            options = ["-n", layout.ranks, "--slots", layout.slots, "--memory", f"{layout.memory_mib}M"]
+            memory = f"{layout.memory_mib(flavour, module)}M"
+            options = ["-n", layout.ranks, "--slots", layout.slots, "--memory", memory]
             options += ["--mpi", flavour, "--spill-dir", spill_folder]
             return [str(word) for word in (self.options.build / "bin" / "spillway", "run", *options, "--")]
         words = [str(launcher(self.options.build, flavour)), "-n", str(layout.ranks)]
@@ -142,7 +145,7 @@ class Suite:
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "ranks").mkdir(parents=True)
         test = [RECORDED_RANK, folder / "ranks", what, self.environment.suite / "test" / "main.py"]
-        words = [*self.command(flavour, layout), self.environment.python(flavour), *test]
+        words = [*self.command(flavour, layout, name), self.environment.python(flavour), *test]
         words += ["--verbose", "--no-builddir", "--no-numba", "--no-cupy", *options]
         begin = time.monotonic()
         with (folder / "log").open("w") as log:
