@@ -299,7 +299,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--layouts", nargs="+", default=LAYOUTS, help="ranks/slots, t for tight memory: 5/1t")
     parser.add_argument("--modules", nargs="+", default=["*"], metavar="PATTERN", help="such as test_p2p*")
     parser.add_argument("--without", nargs="+", default=[], metavar="PATTERN", help="modules to leave out")
-    parser.add_argument("--limit", type=float, default=300, help="seconds that a module may take")
+    parser.add_argument("--limit", type=float, default=900, help="seconds that a module may take (default: 900)")
     parser.add_argument("--jobs", type=int, default=1, help="modules that run at a time")
     parser.add_argument("--output", type=Path, help="folder for logs and records; default: mpi4py/results in the build")
     parser.add_argument("--from-source", action="store_true", help="build mpi4py instead of using its wheel")
