@@ -38,6 +38,14 @@ Progress progress_for(void* caller) {
   return reinterpret_cast<Progress>(found);
 }
 
+// Not one that only looks in, or tests a request: whoever gives the processor away may get it back some milliseconds
+// later.
+bool waits_in_library() {
+  const spillway::mpi::Runtime* runtime = spillway::mpi::runtime();
+  return runtime != nullptr && (runtime->self.record().library_calls != 0 || runtime->is_finalized()) &&
+         runtime->self.header().cpu_count < runtime->self.rank_count();
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) {
@@ -51,10 +59,7 @@ extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(v
   Known& known = all_known[reinterpret_cast<uintptr_t>(caller) / 4 % 16];
   if (known.caller != caller) known = {caller, progress_for(caller)};
   const unsigned news = known.progress(worker);
-  if (news == 0) {
-    const spillway::mpi::Runtime* runtime = spillway::mpi::runtime();  // in MPI_Finalize, too
-    if (runtime != nullptr && runtime->self.header().cpu_count < runtime->self.rank_count()) sched_yield();
-  }
+  if (news == 0 && waits_in_library()) sched_yield();
   return news;
 }
 #endif
