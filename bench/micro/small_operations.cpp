@@ -2,6 +2,7 @@
 //
 //   small-operations ping-pong BYTES ROUNDS   half a round trip between ranks 0 and 1
 //   small-operations allreduce BYTES ROUNDS   a sum of BYTES / 8 numbers over all ranks
+//   small-operations fence BYTES ROUNDS       a put of BYTES to the next rank's window, and a fence
 #include <mpi.h>
 
 #include <algorithm>
@@ -32,6 +33,22 @@ void allreduce(std::vector<double>& data) {
   MPI_Allreduce(data.data(), sum.data(), static_cast<int>(data.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+MPI_Win window = MPI_WIN_NULL;
+
+void fence(std::vector<double>& data) {
+  static std::vector<double> received(data.size());
+  static int size = 0;
+  const int count = static_cast<int>(data.size());
+  if (window == MPI_WIN_NULL) {
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Win_create(received.data(), static_cast<MPI_Aint>(data.size() * sizeof(double)), sizeof(double), MPI_INFO_NULL,
+                   MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+  }
+  MPI_Put(data.data(), count, MPI_DOUBLE, (rank + 1) % size, 0, count, MPI_DOUBLE, window);
+  MPI_Win_fence(0, window);
+}
+
 // Of one round. The first batch brings in code, memory and connections.
 double median_us(void (*operation)(std::vector<double>&), std::vector<double>& data, int rounds) {
   std::vector<double> times;
@@ -51,11 +68,14 @@ int main(int argument_count, char** arguments) {
   MPI_Init(&argument_count, &arguments);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (argument_count != 4) MPI_Abort(MPI_COMM_WORLD, 2);
-  const bool is_ping_pong = std::string(arguments[1]) == "ping-pong";
+  const std::string kind = arguments[1];
+  const bool is_ping_pong = kind == "ping-pong";
+  const auto operation = is_ping_pong ? ping_pong : kind == "fence" ? fence : allreduce;
   std::vector<double> data(std::strtoull(arguments[2], nullptr, 10) / sizeof(double), 1.0);
-  const double us = median_us(is_ping_pong ? ping_pong : allreduce, data, std::atoi(arguments[3]));
+  const double us = median_us(operation, data, std::atoi(arguments[3]));
   if (rank == 0) std::printf("microseconds: %.4f\n", is_ping_pong ? us / 2 : us);
   std::fflush(stdout);
+  if (window != MPI_WIN_NULL) MPI_Win_free(&window);
   MPI_Finalize();
   return 0;
 }

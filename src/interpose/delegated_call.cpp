@@ -138,7 +138,7 @@ DelegatedCollective::DelegatedCollective(const char* function, MPI_Comm over) {
   call_.leave_slot(node::RankState::blocked_collective);
   if (comm != nullptr) {
     gather_asleep(*runtime, comm->context(mpi::Traffic::gathering), comm->members(), function);
-    must_take_turns_ = kRanksSpin && runtime->self.header().cpu_count < runtime->self.rank_count();
+    must_take_turns_ = kRanksSpin && !runtime->self.has_processor_of_its_own();
   }
   call_.enter_library();
 }

@@ -12,27 +12,37 @@
 
 #include "interpose/entry.h"
 
+extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker);
+
 namespace {
 
 using Progress = unsigned (*)(void*);
 
+constexpr const char* kName = "ucp_worker_progress";
+
+// In a library and those that it was linked with.
+void* find_in(const char* library) {
+  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  void* found = dlsym(handle, kName);
+  dlclose(handle);
+  return found == reinterpret_cast<void*>(&ucp_worker_progress) ? nullptr : found;
+}
+
 // Of the UCX that the caller was linked with: there may be several in a process, and none of them among the names of
-// all, when a script has loaded MPI.
+// all, when a script has loaded MPI. A call at the end of a function (a jump) hides who made it.
 Progress progress_for(void* caller) {
   const spillway::interpose::UnmanagedScope scope;
-  constexpr const char* kName = "ucp_worker_progress";
   Dl_info info;
   link_map* library = nullptr;
   void* found = nullptr;
-  if (dladdr1(caller, &info, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP) != 0 && library->l_name[0] != '\0') {
-    void* handle = dlopen(library->l_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle != nullptr) found = dlsym(handle, kName);
-    if (handle != nullptr) dlclose(handle);
-  }
-  if (found == nullptr) found = dlsym(RTLD_NEXT, kName);  // of the program itself
+  if (dladdr1(caller, &info, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP) != 0 && library->l_name[0] != '\0')
+    found = find_in(library->l_name);
+  if (found == nullptr) found = dlsym(RTLD_NEXT, kName);
+  if (found == nullptr) found = find_in("libucp.so.0");
   if (found == nullptr) {
-    fprintf(stderr, "spillway: %s called %s, which no library has that it was linked with; please report this\n",
-            library != nullptr ? library->l_name : "a program", kName);
+    fprintf(stderr, "spillway: %s calls %s, but UCX was not found\n  Remedy: please report this as a bug\n",
+            library != nullptr ? library->l_name : "the program", kName);
     abort();
   }
   return reinterpret_cast<Progress>(found);
@@ -43,12 +53,12 @@ Progress progress_for(void* caller) {
 bool waits_in_library() {
   const spillway::mpi::Runtime* runtime = spillway::mpi::runtime();
   return runtime != nullptr && (runtime->self.record().library_calls != 0 || runtime->is_finalized()) &&
-         runtime->self.header().cpu_count < runtime->self.rank_count();
+         !runtime->self.has_processor_of_its_own();
 }
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) {
+unsigned ucp_worker_progress(void* worker) {
   // A rank that waits calls from the same few places over and over.
   struct Known {
     void* caller;

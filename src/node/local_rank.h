@@ -52,6 +52,8 @@ class LocalRank {
   RankRecord& peer(uint32_t index) const { return segment_.rank(index); }
   uint32_t index() const { return index_; }
   uint32_t rank_count() const { return header().rank_count; }
+  // Where all ranks may run at a time.
+  bool has_processor_of_its_own() const { return header().cpu_count >= rank_count(); }
   RankState state() const { return static_cast<RankState>(record().state.load()); }
 
   void set_hooks(const RankHooks& hooks) { hooks_ = hooks; }

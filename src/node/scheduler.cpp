@@ -229,7 +229,7 @@ bool Scheduler::met_soon(const Condition& condition) {
     const uint32_t bell = me.doorbell;
     if (self_.hooks().take_news != nullptr) self_.hooks().take_news();
     if (condition.is_met()) return true;
-    const bool has_processor = header.cpu_count >= self_.rank_count();
+    const bool has_processor = self_.has_processor_of_its_own();
     if (!has_processor && has_rivals) return false;
     if (limit == 0) limit = base::now_ns() + (has_rivals ? kSpinNs : kSpinWithoutRivalsNs);
     while (me.arrivals == arrivals && me.doorbell == bell) {

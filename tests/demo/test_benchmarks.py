@@ -83,7 +83,10 @@ def test_idle(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothin
 
 def test_micro(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:
     content = measured(run, build_dir, tmp_path, "micro", "--repeats", 2, "--divide-rounds", 50, "--mpi", flavour)
-    assert [row["name"] for row in content["operations"]] == ["latency", "bandwidth", "allreduce"]
+    assert [row["name"] for row in content["operations"]] == [
+        *("latency", "bandwidth", "allreduce"),
+        *(["fence"] if flavour == "mpich" else []),
+    ]
     for row in content["operations"]:
         for figure in ("plain_us", "spillway_us", "ratio"):
             assert_is_spread(row[figure], 2)
