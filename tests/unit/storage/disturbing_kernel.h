@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +54,9 @@ class DisturbingKernel {
   }
 
   uint64_t disturbed() const { return disturbed_; }
+
+  // The device has failed or lied; asked by the work itself.
+  bool has_failed() const { return has_failed_; }
 
  private:
   static constexpr uint64_t kBlock = 4096;
@@ -115,7 +119,10 @@ class DisturbingKernel {
 
   void answer_transfer(const seccomp_data& call, seccomp_notif_resp& answer) {
     const bool is_write = call.nr == __NR_pwrite64;
-    if (const int error = failure_of(is_write)) return refuse(answer, error);
+    if (const int error = failure_of(is_write)) {
+      has_failed_ = true;
+      return refuse(answer, error);
+    }
     if (random_.one_in(4)) return refuse(answer, EINTR);
     const auto descriptor = static_cast<int>(call.args[0]);
     auto* data = reinterpret_cast<char*>(call.args[1]);
@@ -142,6 +149,7 @@ class DisturbingKernel {
   bool lies() const { return failure_ == Failure::damaged && reads_ >= first_failing_; }
 
   void damage(char* data, uint64_t bytes) {
+    has_failed_ = true;
     for (uint64_t page = 0; page < bytes; page += kBlock)
       data[page + random_.below(kBlock)] ^= static_cast<char>(1 << random_.below(8));
   }
@@ -157,6 +165,7 @@ class DisturbingKernel {
   uint64_t reads_ = 0;
   uint64_t writes_ = 0;
   uint64_t disturbed_ = 0;
+  std::atomic<bool> has_failed_ = false;
 };
 
 }  // namespace spillway::storage
