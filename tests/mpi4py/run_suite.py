@@ -49,6 +49,9 @@ MORE_PER_RANK = {("openmpi", "test_io", 8): 30}
 # mutex" and the others wait for it for ever.
 TEST_BY_TEST = ("test_util_sync",)
 TEST_LIMIT_S = 30  # a test that passes on plain MPI takes 1 second
+# Some of these tests hang by chance (5 ranks of plain MPICH in testAcquireFree: 17 of 30 runs). One that passed once on
+# plain MPI, and not under Spillway, counts as passing on plain MPI if it does so this many times.
+PLAIN_REPEATS = 10
 # A job that a signal is sent to cleans up within this time.
 CLEANING_S = 10
 
@@ -90,6 +93,10 @@ class Outcome:
     @property
     def passed(self) -> int:
         return sum(1 for outcome in self.cases.values() if outcome == "passed")
+
+    @property
+    def all_passed(self) -> bool:
+        return self.status == 0 and bool(self.cases) and self.passed == len(self.cases)
 
     def add(self, other: "Outcome") -> None:
         """What another job of the same module came to; the log stays."""
@@ -246,18 +253,23 @@ class Suite:
         spillway, plain = (Outcome({}, 0, 0, self.options.output) for _ in range(2))
         found = []
         for test in sorted({test for test, _ in known}):
-            ranks = {rank for name, rank in known if name == test}
-            if (flavour, layout.ranks, test) not in self.alone:
-                self.alone[(flavour, layout.ranks, test)] = self.run_test(flavour, Layout(layout.ranks), module, test)
-            alone = self.alone[(flavour, layout.ranks, test)]
-            plain.add(alone)
-            if alone.status != 0 or alone.passed != len(ranks):
+            key = (flavour, layout.ranks, test)
+            if key not in self.alone:
+                self.alone[key] = self.run_test(flavour, Layout(layout.ranks), module, test)
+            plain.add(self.alone[key])
+            if not self.alone[key].all_passed:
                 continue
             tried = self.run_test(flavour, layout, module, test)
             spillway.add(tried)
-            if tried.status != 0 or tried.passed != len(ranks):
-                text = f"{tried.ending()}, passed on {tried.passed} of {len(ranks)} ranks"
-                found.append(Difference(flavour, layout, test, text, tried.log))
+            if tried.all_passed:
+                continue
+            again = (self.run_test(flavour, Layout(layout.ranks), module, test) for _ in range(PLAIN_REPEATS))
+            failed = next((outcome for outcome in again if not outcome.all_passed), None)
+            if failed:
+                self.alone[key] = failed
+                plain.add(failed)
+            else:
+                found.append(Difference(flavour, layout, test, tried.ending(), tried.log))
         return Comparison(len(known), spillway, plain, found)
 
 
@@ -339,7 +351,13 @@ def parse_options() -> argparse.Namespace:
     build = Path(os.environ.get("SPILLWAY_BUILD", SOURCE / "build"))
     parser.add_argument("--build", type=Path, default=build, help="default: $SPILLWAY_BUILD, or build")
     parser.add_argument("--flavours", nargs="+", choices=["mpich", "openmpi"], default=["mpich", "openmpi"])
-    parser.add_argument("--layouts", nargs="+", default=LAYOUTS, help="ranks/slots, t for tight memory: 5/1t")
+    parser.add_argument(
+        "--layouts",
+        nargs="+",
+        type=Layout.parse,
+        default=[Layout.parse(text) for text in LAYOUTS],
+        help="ranks/slots, t for tight memory: 5/1t",
+    )
     parser.add_argument("--modules", nargs="+", default=["*"], metavar="PATTERN", help="such as test_p2p*")
     parser.add_argument("--without", nargs="+", default=[], metavar="PATTERN", help="modules to leave out")
     parser.add_argument("--limit", type=float, default=900, help="seconds that a module may take (default: 900)")
@@ -367,11 +385,10 @@ def main() -> int:
     modules = [name for name in suite.environment.modules() if chosen(name, options.modules)]
     modules = [name for name in modules if not chosen(name, options.without)]
     assert modules, "no module has such a name"
-    layouts = [Layout.parse(text) for text in options.layouts]
     rows = [
         compare_layout(suite, flavour, layout, modules, options.jobs)
         for flavour in options.flavours
-        for layout in layouts
+        for layout in options.layouts
     ]
     differences = [difference for row in rows for difference in row.differences]
     print_table(rows)
