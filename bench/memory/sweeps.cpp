@@ -4,8 +4,8 @@
 //   sweeps read|write|update|mixed MIB ROUNDS
 //
 // `read` adds the array up, `write` overwrites it, `update` changes each word of it, and `mixed` changes its first half
-// and reads its second one. Rank 0 prints the seconds of each round; in the end, a sum over all arrays, so that whoever
-// runs it can tell that nothing was lost.
+// and reads its second one. Rank 0 prints the seconds of each round; in the end, how much all ranks have read from and
+// written to disks in each, and a sum over all arrays, so that whoever runs it can tell that nothing was lost.
 #include <mpi.h>
 
 #include <cinttypes>
@@ -31,6 +31,17 @@ void write(uint64_t* data, size_t words, uint64_t round) {
   for (size_t i = 0; i < words; ++i) data[i] = i ^ round;
 }
 
+// What the kernel has read and written for this process so far.
+uint64_t disk_bytes() {
+  uint64_t sum = 0, value = 0;
+  char name[32];
+  FILE* file = std::fopen("/proc/self/io", "r");
+  while (file != nullptr && std::fscanf(file, "%31[a-z_]: %" SCNu64 "\n", name, &value) == 2)
+    if (const std::string word = name; word == "read_bytes" || word == "write_bytes") sum += value;
+  if (file != nullptr) std::fclose(file);
+  return sum;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -47,8 +58,10 @@ int main(int argc, char** argv) {
   std::vector<uint64_t> data(words);
   for (size_t i = 0; i < words; ++i) data[i] = i * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(rank);
   uint64_t sum = 0;
+  std::vector<uint64_t> disk_bytes_before(rounds + 1);
   MPI_Barrier(MPI_COMM_WORLD);
   for (uint64_t round = 0; round < rounds; ++round) {
+    disk_bytes_before[round] = disk_bytes();
     const double begin = MPI_Wtime();
     if (mode == "read") sum += sum_of(data.data(), words);
     if (mode == "write") write(data.data(), words, round);
@@ -60,6 +73,13 @@ int main(int argc, char** argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) std::printf("round %" PRIu64 ": %.6f s\n", round, MPI_Wtime() - begin);
     std::fflush(stdout);
+  }
+  disk_bytes_before[rounds] = disk_bytes();
+  for (uint64_t round = 0; round < rounds; ++round) {
+    const uint64_t of_rank = disk_bytes_before[round + 1] - disk_bytes_before[round];
+    uint64_t of_all = 0;
+    MPI_Reduce(&of_rank, &of_all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0) std::printf("moved %" PRIu64 ": %" PRIu64 "\n", round, of_all);
   }
   sum += sum_of(data.data(), words);
   uint64_t sum_of_all = 0;

@@ -96,14 +96,29 @@ def test_memory(
     run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
 ) -> None:
     small = ["--ranks", 4, "--mib", 16, "--rounds", 3, "--repeats", 1, "--modes", "read,mixed", "--mpi", flavour]
+    small += ["--strategies", "auto,araw"]
     content = measured(run, build_dir, tmp_path, "memory", *small, "--folder", spill_dir)
     assert list(content["modes"]) == ["read", "mixed"]
     cores = content["machine"]["cores"]
     for figures in content["modes"].values():
         for name in ("spillway-1", f"spillway-{cores}", "plain"):
             assert_is_spread(figures["contenders"][name]["round_s"], 1)
-        assert all(moved > 0 for moved in figures["contenders"]["spillway-1"]["moved_bytes"])
+        for name in ("spillway-1", "araw"):
+            assert all(moved > 0 for moved in figures["contenders"][name]["moved_bytes"])
+        assert figures["contenders"]["plain"]["moved_bytes"] == [0]
         assert ("swap" in figures["contenders"]) != ("swap" in figures["left_out"])
+
+
+def test_storage(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None) -> None:
+    content = measured(
+        run, build_dir, tmp_path, "storage", "--mib", 32, "--rounds", 1, "--repeats", 2, "--folder", spill_dir
+    )
+    assert len(content["repeats"]) == 2
+    for repeat in content["repeats"]:
+        assert min(repeat["device"].values()) > 0
+        for steps in repeat["steps"].values():
+            assert steps.pop("left") < 32 * MIB
+            assert len(steps) == 9 and min(steps.values()) > 0
 
 
 def test_apps(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None) -> None:

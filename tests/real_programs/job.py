@@ -74,11 +74,11 @@ def run_plain(build: Build, job: Job, folder: Path) -> Outcome:
     return _run([*build.mpi_of(job.linked_with).launch, str(job.ranks), *job.words], job, folder)
 
 
-def run_spillway(build: Build, job: Job, folder: Path, slots: int, memory_mib: int) -> Outcome:
+def run_spillway(build: Build, job: Job, folder: Path, slots: int, strategy: str, memory_mib: int) -> Outcome:
     _fill(folder, job)
     summary = folder / "summary.json"
     options: List[object] = ["-n", job.ranks, "--slots", slots, "--memory", f"{memory_mib}M", "--spill-dir", folder]
-    options += ["--summary", "json", "--summary-file", summary]
+    options += ["--strategy", strategy, "--summary", "json", "--summary-file", summary]
     if job.is_script:
         options += ["--mpi", build.mpi_of(job.linked_with).flavour]
     outcome = _run([*build.spillway(*options), *job.words], job, folder)

@@ -12,6 +12,7 @@ program that was not left out with --only cannot run.
 """
 
 import argparse
+import itertools
 import os
 import shlex
 import shutil
@@ -36,6 +37,7 @@ class Row:
     command: str = ""
     flavour: str = ""
     slots: int = 0
+    strategy: str = ""
     plain: Optional[Outcome] = None
     outcome: Optional[Outcome] = None
     result: str = ""
@@ -82,11 +84,11 @@ def measure(build: Build, program: RealProgram, options: argparse.Namespace) -> 
     except Failed as failure:
         return [Row(program, problems=[f"on plain MPI: {failure}"])]
     rows = []
-    for slots in options.slots:
-        row = Row(program, row.version, row.command, row.flavour, slots, plain)
+    for slots, strategy in itertools.product(options.slots, options.strategies):
+        row = Row(program, row.version, row.command, row.flavour, slots, strategy, plain)
         try:
             memory_mib = options.memory or int(program.memory_share * plain.peak_pss_bytes / MIB)
-            row.outcome = run_spillway(build, job, folder / f"slots{slots}", slots, memory_mib)
+            row.outcome = run_spillway(build, job, folder / f"{strategy}{slots}", slots, strategy, memory_mib)
             row.result = program.compare(plain.folder, row.outcome.folder)
             row.problems = objections(row.outcome, plain, program.ranks)
         except Failed as failure:
@@ -113,7 +115,7 @@ def objections(outcome: Outcome, plain: Outcome, ranks: int) -> List[str]:
 
 
 def progress(row: Row) -> str:
-    name = f"{row.program.name}, {row.slots} {'slot' if row.slots == 1 else 'slots'}"
+    name = f"{row.program.name}, {row.slots} {'slot' if row.slots == 1 else 'slots'}, {row.strategy}"
     if row.outcome is None:
         return f"{name}: FAILED: {'; '.join(row.problems)}"
     return f"{name}: {row.outcome.wall_s:.1f} s, {row.result}{''.join(f'; BUT {text}' for text in row.problems)}"
@@ -140,6 +142,7 @@ def figures_table(rows: List[Row]) -> str:
         "program",
         "MPI library",
         "slots",
+        "strategy",
         "needed MiB",
         "budget MiB",
         "peak MiB",
@@ -150,7 +153,7 @@ def figures_table(rows: List[Row]) -> str:
     lines = [[*heads, "unloaded MiB", "loaded MiB", "result"]]
     for row in rows:
         result = "; ".join([*filter(None, [row.result]), *(f"NOT: {text}" for text in row.problems)])
-        lines.append([row.program.name, row.flavour, str(row.slots), *figures(row), result])
+        lines.append([row.program.name, row.flavour, str(row.slots), row.strategy, *figures(row), result])
     return markdown(lines)
 
 
@@ -171,6 +174,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--build", type=Path, default=build, help="default: $SPILLWAY_BUILD, or build")
     parser.add_argument("--only", nargs="+", choices=names, metavar="PROGRAM", help=f"of {', '.join(names)}")
     parser.add_argument("--slots", nargs="+", type=int, default=[1, 2], help="ranks that run at a time (default: 1 2)")
+    strategies = ["auto", "araw", "arlw", "lrlw"]
+    words = "of spillway run (default: auto)"
+    parser.add_argument("--strategies", nargs="+", choices=strategies, default=["auto"], metavar="STRATEGY", help=words)
     parser.add_argument("--memory", type=int, metavar="MIB", help="budget (default: a share of what was needed)")
     parser.add_argument("--limit", type=float, default=600, help="seconds that a run may take (default: 600)")
     folder = Path("/var/tmp/spillway-real-programs")
