@@ -2,7 +2,7 @@
 
 The measure is Pss (proportional set size): each page counts once, however many ranks share it, so the sum over the
 ranks is what they take from the machine. It contains what a summary of Spillway's own ledger does not: the program,
-its libraries, stacks, small allocations, and the MPI library's buffers.
+its libraries, stacks, and the MPI library's buffers.
 """
 
 import os

@@ -25,7 +25,7 @@ from measuring.verdict import misses_target, verdict
 from measuring.warm_memory import warm_memory
 
 MIB = 1 << 20
-MODES = ("read", "write", "update", "mixed")
+MODES = ("read", "write", "update", "mixed", "pieces")
 STRATEGIES = ("auto", "araw", "arlw", "lrlw")
 # Of what ARAW moves, with a budget of half the data.
 MOST_MOVED = 0.6

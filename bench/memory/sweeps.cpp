@@ -1,11 +1,12 @@
 // What the synthetic benchmark of SBMA does (sbma.txt, 6.1), as an MPI program: each rank goes through an array of its
 // own, round after round, and all ranks meet after each.
 //
-//   sweeps read|write|update|mixed MIB ROUNDS
+//   sweeps read|write|update|mixed|pieces MIB ROUNDS
 //
 // `read` adds the array up, `write` overwrites it, `update` changes each word of it, and `mixed` changes its first half
-// and reads its second one. Rank 0 prints the seconds of each round; in the end, how much all ranks have read from and
-// written to disks in each, and a sum over all arrays, so that whoever runs it can tell that nothing was lost.
+// and reads its second one. `pieces` changes each word of a list of small allocations instead. Rank 0 prints the
+// seconds of each round; in the end, how much all ranks have read from and written to disks in each, and a sum over all
+// arrays, so that whoever runs it can tell that nothing was lost.
 #include <mpi.h>
 
 #include <cinttypes>
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -30,6 +32,45 @@ void update(uint64_t* data, size_t words, uint64_t round) {
 void write(uint64_t* data, size_t words, uint64_t round) {
   for (size_t i = 0; i < words; ++i) data[i] = i ^ round;
 }
+
+// A list of allocations of 24 to 520 bytes.
+class List {
+ public:
+  List(size_t words, uint64_t seed) {
+    uint64_t state = seed;
+    for (size_t done = 0; done < words;) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      const size_t count = 1 + (state >> 33) % 63;
+      auto* piece = static_cast<Piece*>(std::malloc(sizeof(Piece) + count * sizeof(uint64_t)));
+      *piece = Piece{first_, count};
+      for (size_t i = 0; i < count; ++i) piece->data()[i] = state + i;
+      first_ = piece;
+      done += count + sizeof(Piece) / sizeof(uint64_t);
+    }
+  }
+  ~List() {
+    while (first_ != nullptr) std::free(std::exchange(first_, first_->next));
+  }
+  List(const List&) = delete;
+  List& operator=(const List&) = delete;
+
+  void update(uint64_t round) {
+    for (Piece* piece = first_; piece != nullptr; piece = piece->next) ::update(piece->data(), piece->count, round);
+  }
+  uint64_t sum() const {
+    uint64_t total = 0;
+    for (Piece* piece = first_; piece != nullptr; piece = piece->next) total += sum_of(piece->data(), piece->count);
+    return total;
+  }
+
+ private:
+  struct Piece {
+    Piece* next;
+    size_t count;
+    uint64_t* data() { return reinterpret_cast<uint64_t*>(this + 1); }
+  };
+  Piece* first_ = nullptr;
+};
 
 // What the kernel has read and written for this process so far.
 uint64_t disk_bytes() {
@@ -49,14 +90,16 @@ int main(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const std::string mode = argc == 4 ? argv[1] : "";
-  if (mode != "read" && mode != "write" && mode != "update" && mode != "mixed") {
-    if (rank == 0) std::fprintf(stderr, "usage: sweeps read|write|update|mixed MIB ROUNDS\n");
+  if (mode != "read" && mode != "write" && mode != "update" && mode != "mixed" && mode != "pieces") {
+    if (rank == 0) std::fprintf(stderr, "usage: sweeps read|write|update|mixed|pieces MIB ROUNDS\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  const size_t words = std::strtoull(argv[2], nullptr, 10) << 17;
+  const size_t all_words = std::strtoull(argv[2], nullptr, 10) << 17;
+  const size_t words = mode == "pieces" ? 0 : all_words;
   const auto rounds = static_cast<uint64_t>(std::strtoull(argv[3], nullptr, 10));
   std::vector<uint64_t> data(words);
   for (size_t i = 0; i < words; ++i) data[i] = i * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(rank);
+  List list(all_words - words, static_cast<uint64_t>(rank));
   uint64_t sum = 0;
   std::vector<uint64_t> disk_bytes_before(rounds + 1);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -66,6 +109,7 @@ int main(int argc, char** argv) {
     if (mode == "read") sum += sum_of(data.data(), words);
     if (mode == "write") write(data.data(), words, round);
     if (mode == "update") update(data.data(), words, round);
+    if (mode == "pieces") list.update(round);
     if (mode == "mixed") {
       update(data.data(), words / 2, round);
       sum += sum_of(data.data() + words / 2, words - words / 2);
@@ -81,7 +125,7 @@ int main(int argc, char** argv) {
     MPI_Reduce(&of_rank, &of_all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0) std::printf("moved %" PRIu64 ": %" PRIu64 "\n", round, of_all);
   }
-  sum += sum_of(data.data(), words);
+  sum += sum_of(data.data(), words) + list.sum();
   uint64_t sum_of_all = 0;
   MPI_Reduce(&sum, &sum_of_all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) std::printf("sum %016" PRIx64 "\n", sum_of_all);

@@ -3,9 +3,13 @@
 //   small-operations ping-pong BYTES ROUNDS   half a round trip between ranks 0 and 1
 //   small-operations allreduce BYTES ROUNDS   a sum of BYTES / 8 numbers over all ranks
 //   small-operations fence BYTES ROUNDS       a put of BYTES to the next rank's window, and a fence
+//   small-operations allocate BYTES ROUNDS    a piece of 1 to BYTES bytes is freed, another one is allocated, and its
+//   first
+//                                             byte written; 20,000 live
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -49,6 +53,17 @@ void fence(std::vector<double>& data) {
   MPI_Win_fence(0, window);
 }
 
+void allocate(std::vector<double>& data) {
+  constexpr size_t kPieces = 20000;
+  static std::vector<char*> pieces(kPieces);
+  static uint32_t state = 1;
+  const auto next = [] { return (state = state * 1664525 + 1013904223) >> 8; };
+  char*& piece = pieces[next() % kPieces];
+  std::free(piece);
+  piece = static_cast<char*>(std::malloc(1 + next() % (data.size() * sizeof(double))));
+  *piece = 1;
+}
+
 // Of one round. The first batch brings in code, memory and connections.
 double median_us(void (*operation)(std::vector<double>&), std::vector<double>& data, int rounds) {
   std::vector<double> times;
@@ -70,7 +85,7 @@ int main(int argument_count, char** arguments) {
   if (argument_count != 4) MPI_Abort(MPI_COMM_WORLD, 2);
   const std::string kind = arguments[1];
   const bool is_ping_pong = kind == "ping-pong";
-  const auto operation = is_ping_pong ? ping_pong : kind == "fence" ? fence : allreduce;
+  const auto operation = is_ping_pong ? ping_pong : kind == "fence" ? fence : kind == "allocate" ? allocate : allreduce;
   std::vector<double> data(std::strtoull(arguments[2], nullptr, 10) / sizeof(double), 1.0);
   const double us = median_us(operation, data, std::atoi(arguments[3]));
   if (rank == 0) std::printf("microseconds: %.4f\n", is_ping_pong ? us / 2 : us);

@@ -92,7 +92,7 @@ static inline int spillway_range(enum spillway_range_operation operation, const 
   return function ? function(operation, (void*)address, bytes) : SPILLWAY_NOT_RUNNING;
 }
 
-/* Storage-backed memory whatever its size, where malloc() gives it from 256 KiB on; it takes a multiple of 64 KiB.
+/* Storage-backed memory of its own whatever its size, as malloc() gives from 256 KiB on; it takes a multiple of 64 KiB.
  * Without Spillway, malloc(). To be given back with free(). */
 static inline void* spillway_allocate(size_t bytes) {
   void* memory = NULL;

@@ -2,7 +2,7 @@
 
 A range is the memory of a NumPy array or of any other object with the buffer protocol (bytearray, array.array,
 memoryview), or a part of it (`array[1000:2000]`), as long as it has no gaps. NumPy takes the memory of its arrays from
-malloc(), and from 256 KiB on that is storage-backed.
+malloc(); these functions take those of 256 KiB and more.
 """
 
 import contextlib
@@ -112,8 +112,8 @@ def _carry_out(operation: int, address: int, length_bytes: int) -> bool:
     errors = {
         _library.NOT_MANAGED: (
             ValueError,
-            f"these {length_bytes} bytes at {address:#x} do not lie in one allocation of storage-backed memory: "
-            "that is what spillway.allocate() gives, and malloc() (so NumPy, too) from 256 KiB on",
+            f"these {length_bytes} bytes at {address:#x} do not lie in one allocation of storage-backed memory that is "
+            "large enough: that is what spillway.allocate() gives, and malloc() (so NumPy, too) from 256 KiB on",
         ),
         _library.IN_USE: (
             RuntimeError,

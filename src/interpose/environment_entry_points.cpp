@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "interpose/entry.h"
+#include "interpose/fork.h"
 #include "mpi/ending_communicator.h"
 #include "node/attach_protocol.h"
 
@@ -123,8 +124,9 @@ class World {
   int begin(Initialise initialise) {
     UnmanagedScope scope;
     const SignalsOfProgram signals;
+    take_care_of_forks();
     const int code = initialise();
-    if (code == MPI_SUCCESS) mpi::start_runtime(arena());
+    if (code == MPI_SUCCESS) mpi::start_runtime(arena(), small_heap());
     return code;
   }
 

@@ -108,5 +108,7 @@ SPILLWAY_ENTRY long spillway_allocations_of_rank(spillway_allocation* list, size
 }
 
 SPILLWAY_ENTRY void* spillway_allocate_of_rank(size_t bytes) {
-  return spillway::mpi::runtime() != nullptr ? arena().allocate(bytes, 1) : nullptr;
+  if (spillway::mpi::runtime() == nullptr) return nullptr;
+  const UnmanagedScope scope;  // who waits for room takes messages meanwhile
+  return arena().allocate(bytes, 1);
 }

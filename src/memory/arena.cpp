@@ -103,10 +103,18 @@ bool Arena::map_fresh(uint64_t begin, uint64_t bytes) {
   return true;
 }
 
-void* Arena::place(uint64_t bytes, uint64_t alignment) {
-  const uint64_t region_bytes = std::max(kRegionBytes, round_up(bytes / kMostRegions, kRegionBytes));
+uint64_t Arena::region_bytes_of(uint64_t bytes) {
+  return std::max(kRegionBytes, round_up(bytes / kMostRegions, kRegionBytes));
+}
+
+bool Arena::has_entries_for(uint64_t bytes) {
+  return reserve_addresses() && (bytes - 1) / region_bytes_of(bytes) < free_entries();
+}
+
+void* Arena::place(uint64_t bytes, uint64_t alignment, Chunk* chunk) {
+  if (!has_entries_for(bytes)) return nullptr;
+  const uint64_t region_bytes = region_bytes_of(bytes);
   const uint64_t count = (bytes + region_bytes - 1) / region_bytes;
-  if (!reserve_addresses() || count > free_entries()) return nullptr;
   const uint64_t begin =
       addresses_.take(bytes, std::max<uint64_t>(alignment, bytes >= kHugePageBytes ? kHugePageBytes : kGranuleBytes));
   if (begin == 0) return nullptr;
@@ -122,6 +130,7 @@ void* Arena::place(uint64_t bytes, uint64_t alignment) {
     regions_[entry] = Region{.begin = begin + at,
                              .bytes = std::min(region_bytes, bytes - at),
                              .file_offset = begin + at - begin_,
+                             .chunk = chunk,
                              .next = next};
     next = entry + 1;
   }
@@ -138,7 +147,8 @@ void* Arena::place(uint64_t bytes, uint64_t alignment) {
 void Arena::set_live(Region& first, bool is_live) {
   for_each_region(first, [&](const Region& region) {
     const auto entry = static_cast<uint32_t>(&region - regions_);
-    region_of_granule_[(region.begin - begin_) / kGranuleBytes] = is_live ? entry + 1 : 0;
+    uint32_t* const entries = region_of_granule_ + (region.begin - begin_) / kGranuleBytes;
+    std::fill_n(entries, region.chunk != nullptr ? region.bytes / kGranuleBytes : 1, is_live ? entry + 1 : 0);
   });
 }
 
@@ -166,7 +176,7 @@ Arena::Region& Arena::remove_spare(uint32_t index) {
 }
 
 // The smallest one that fits without wasting more than an eighth.
-Arena::Region* Arena::take_spare(uint64_t bytes, uint64_t alignment) {
+Arena::Region* Arena::take_spare(uint64_t bytes, uint64_t alignment, Chunk* chunk) {
   uint32_t best = spare_count_;
   const auto bytes_of = [this](uint32_t index) { return regions_[spare_[index]].allocation_bytes; };
   for (uint32_t i = 0; i < spare_count_; ++i) {
@@ -176,11 +186,12 @@ Arena::Region* Arena::take_spare(uint64_t bytes, uint64_t alignment) {
   }
   if (best == spare_count_) return nullptr;
   Region& first = remove_spare(best);
-  set_live(first, true);
-  for_each_region(first, [](Region& region) {  // what was said and seen of them was another allocation's
+  for_each_region(first, [chunk](Region& region) {  // what was said and seen of them was another allocation's
     region.advice = Advice::normal;
     region.loaded_bytes = region.written_bytes = 0;
+    region.chunk = chunk;
   });
+  set_live(first, true);
   ++changes_;
   return &first;
 }
@@ -203,16 +214,17 @@ uint64_t Arena::drop_spare() {
   return bytes;
 }
 
-void* Arena::allocate(size_t bytes, size_t alignment, Contents contents) {
+void* Arena::allocate(size_t bytes, size_t alignment, Contents contents, Chunk* chunk) {
   const uint64_t mapped = round_up(bytes, kGranuleBytes);
   if (mapped < bytes || mapped > address_bytes_) return nullptr;  // more than there is, whatever the budget
   {
     MutexHolder hold(mutex_);
-    if (const Region* spare = take_spare(mapped, alignment); spare != nullptr) {
+    if (const Region* spare = take_spare(mapped, alignment, chunk); spare != nullptr) {
       void* address = reinterpret_cast<void*>(spare->begin);
       if (contents == Contents::zero) memset(address, 0, bytes);
       return address;
     }
+    if (!has_entries_for(mapped)) return nullptr;  // nobody needs to make room for what cannot be
   }
   for (;;) {
     const MemoryAccount charged = account();
@@ -221,7 +233,7 @@ void* Arena::allocate(size_t bytes, size_t alignment, Contents contents) {
     {
       MutexHolder hold(mutex_);
       if (charged.make_room == nullptr && account_.make_room != nullptr) continue;  // attached in between
-      address = place(mapped, alignment);
+      address = place(mapped, alignment, chunk);
     }
     if (address == nullptr && charged.give_back != nullptr) charged.give_back(mapped, mapped);
     return address;
@@ -522,7 +534,10 @@ void Arena::unload_regions(uint64_t wanted_bytes, Occasion occasion, Choice is_c
     if (count == 0) return;
     const StoppedThreads stopped(threads_);
     result.is_refused = !stopped;
-    for (uint32_t i = 0; i < count && stopped; ++i) unload_region(regions_[batch[i]], occasion, result);
+    are_threads_trusted_ |= stopped.are_trusted();
+    update_chunks_stay();
+    for (uint32_t i = 0; i < count && stopped; ++i)
+      if (regions_[batch[i]].chunk == nullptr || !chunks_stay_) unload_region(regions_[batch[i]], occasion, result);
   }
 }
 
@@ -531,6 +546,7 @@ UnloadResult Arena::unload(uint64_t wanted_bytes, bool has_run) {
   if (!file_.is_open()) return result;
   const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
+  update_chunks_stay();
   const Occasion occasion = has_run ? Occasion::after_use : Occasion::without_use;
   result.freed_bytes = result.released_bytes = release_spare();
   // First what holds nothing yet.
@@ -541,12 +557,15 @@ UnloadResult Arena::unload(uint64_t wanted_bytes, bool has_run) {
       wanted_bytes, occasion, [this](Region& region) { return is_charged(region) && region.advice == Advice::cold; },
       result);
   unload_regions(
+      wanted_bytes, occasion, [this](Region& region) { return is_charged(region) && region.chunk == nullptr; }, result);
+  unload_regions(
       wanted_bytes, occasion, [this](Region& region) { return is_charged(region); }, result);
   return result;
 }
 
 uint64_t Arena::bytes_used_by_others() {
   MutexHolder hold(mutex_);
+  update_chunks_stay();
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < region_count_; ++i) {
     const Region& region = regions_[i];
@@ -567,6 +586,7 @@ UnloadResult Arena::unload_again() {
   if (!file_.is_open()) return result;
   const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
+  update_chunks_stay();
   unload_regions(
       ~uint64_t{0}, Occasion::without_use,
       [this](Region& region) { return region.is_counted && !is_charged(region) && is_any_resident(region); }, result);

@@ -51,6 +51,7 @@
 
 #include "base/spill_directories.h"
 #include "memory/address_space.h"
+#include "memory/forked_children.h"
 #include "memory/overwrites.h"
 #include "memory/page_map.h"
 #include "memory/pages.h"
@@ -60,6 +61,8 @@
 #include "storage/striped_file.h"
 
 namespace spillway::memory {
+
+struct Chunk;  // chunk.h
 
 // The arena's view of the node's ledger. Unset before MPI_Init and in forked children.
 struct MemoryAccount {
@@ -130,8 +133,19 @@ class Arena {
     return reinterpret_cast<uint64_t>(address) - begin_ < bytes;
   }
 
-  // Memory for at least `bytes`, or nullptr when the system has none. `alignment` is a power of two.
-  void* allocate(size_t bytes, size_t alignment, Contents contents = Contents::any);
+  // Memory for at least `bytes`, or nullptr when the system has none. `alignment` is a power of two. What is allocated
+  // for a chunk of small allocations, of Chunk::kMostBytes at most, is none of the program's allocations: it is
+  // unloaded last, as it has some of everything, and the program has no say in it.
+  void* allocate(size_t bytes, size_t alignment, Contents contents = Contents::any, Chunk* chunk = nullptr);
+
+  // That has the address; nullptr when no chunk has it. REQUIRES: contains(address), in an allocation.
+  Chunk* chunk_around(const void* address) const {
+    const uint32_t entry = region_of_granule_[(reinterpret_cast<uint64_t>(address) - begin_) / kGranuleBytes];
+    return entry != 0 ? regions_[entry - 1].chunk : nullptr;
+  }
+
+  // As discard_range, of pages of a chunk that nobody uses. False when it must stay.
+  bool discard_of_chunk(const Pages& pages);
 
   // REQUIRES: `address` came from allocate() and has not been freed.
   void free(void* address);
@@ -154,6 +168,9 @@ class Arena {
     others_use_ = nullptr;
     overwrites_ = nullptr;
   }
+
+  // Whether there are addresses to allocate: not where the address space is limited (ulimit -v).
+  bool has_addresses() const { return bytes_.load(std::memory_order_acquire) != 0; }
 
   // From now on the whole pages of a static variable belong to the arena; its other pages hold other variables too.
   // Whoever uses it notices nothing. A range that overlaps with an adopted one is left alone. REQUIRES: attach() was
@@ -212,6 +229,10 @@ class Arena {
   // The regions that others use: none of them is unloaded.
   uint64_t bytes_used_by_others();
 
+  // Chunks are not unloaded, and none may be given back: other threads may write to them at any time, or a forked child
+  // sees what they have in the file.
+  bool must_chunks_stay();
+
   // Ends the process where the kernel has brought in something else than had been written.
   void check_what_was_loaded();
 
@@ -223,11 +244,19 @@ class Arena {
 
   uint64_t managed_bytes() const { return managed_bytes_; }
 
-  // For fork: a child must not inherit the lock in the middle of an operation. The thread that forks may allocate and
-  // free in between: others have handlers of fork too.
-  void lock_for_fork() { pthread_mutex_lock(&mutex_); }
-  void unlock_after_fork_in_parent() { pthread_mutex_unlock(&mutex_); }
-  void unlock_after_fork_in_child() { mutex_ = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; }  // its owner was the parent
+  // For fork: a child must not inherit the lock in the middle of an operation.
+  void lock_for_fork() {
+    pthread_mutex_lock(&mutex_);
+    if (file_.is_open()) children_.before_fork();
+  }
+  void unlock_after_fork_in_parent() {
+    children_.after_fork_in_parent();
+    pthread_mutex_unlock(&mutex_);
+  }
+  void unlock_after_fork_in_child() {
+    children_.after_fork_in_child();
+    mutex_ = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;  // its owner was the parent
+  }
 
  private:
   struct Region {
@@ -237,8 +266,9 @@ class Arena {
     uint64_t unloaded_in_epoch = 0;  // charge was given up in this epoch; 0: never unloaded
     // Of the whole allocation, in the region that it begins with; else 0.
     uint64_t allocation_bytes = 0;
-    uint64_t variable = 0;  // static data: where that begins that it is a piece of
-    uint32_t next = 0;      // region of the allocation, or free entry: its number plus one; 0: none
+    uint64_t variable = 0;   // static data: where that begins that it is a piece of
+    Chunk* chunk = nullptr;  // whose memory it is
+    uint32_t next = 0;       // region of the allocation, or free entry: its number plus one; 0: none
     // Since it was mapped from the spill file: what was renewed of it, and where last.
     uint64_t renewed_bytes = 0;
     Pages last_renewed{0, 0};
@@ -263,12 +293,15 @@ class Arena {
   static constexpr uint32_t kMaximumSpare = 16;
   static constexpr uint32_t kMaximumPieces = 1500;
 
+  void update_chunks_stay();
   bool reserve_addresses();
   static uint64_t checksum_bytes(uint64_t bytes);
   void place_checksums();
   void reserve_checksums(const Region& region);
   MemoryAccount account();
-  void* place(uint64_t bytes, uint64_t alignment);
+  static uint64_t region_bytes_of(uint64_t bytes);
+  bool has_entries_for(uint64_t bytes);
+  void* place(uint64_t bytes, uint64_t alignment, Chunk* chunk);
   // Of an allocation; `visit` may release what it is given.
   template <typename Visit>
   void for_each_region(Region& first, Visit visit) {
@@ -280,7 +313,7 @@ class Arena {
   }
   void set_live(Region& first, bool is_live);
   bool keep_spare(Region& first, uint64_t limit);
-  Region* take_spare(uint64_t bytes, uint64_t alignment);
+  Region* take_spare(uint64_t bytes, uint64_t alignment, Chunk* chunk);
   Region& remove_spare(uint32_t index);
   uint64_t release_spare();
   void release(Region& first);
@@ -294,10 +327,12 @@ class Arena {
     return !region.is_static && region_of_granule_[(region.begin - begin_) / kGranuleBytes] == 0;
   }
   bool is_used_by_others(const Region& region) const {
-    return others_use_ != nullptr && others_use_(region.begin, region.end());
+    return (region.chunk != nullptr && chunks_stay_) ||
+           (others_use_ != nullptr && others_use_(region.begin, region.end()));
   }
   template <typename Operation>
   RangeResult for_each_part(const void* address, size_t bytes, Operation operation);
+  void discard_pages(const Region& region, const Pages& pages);
   bool is_adopted(uint64_t begin, uint64_t end) const;
   bool holds_something(Region& region);
   static bool is_own_stack(const Region& region);
@@ -343,12 +378,13 @@ class Arena {
   bool reservation_failed_ = false;
   AddressSpace addresses_;
   Region* regions_ = nullptr;
-  uint32_t region_count_ = 0;              // entries ever used
-  uint32_t free_region_ = 0;               // head of the list of free entries, plus one; 0: none
-  uint32_t free_region_count_ = 0;         // entries in it
-  uint32_t* region_of_granule_ = nullptr;  // entry number plus one, for the granule that a region begins with
-  uint64_t* written_ = nullptr;            // bitmap of the granules whose place in the file was ever written
-  uint32_t spare_[kMaximumSpare] = {};     // first entries of the allocations kept for reuse, oldest first
+  uint32_t region_count_ = 0;       // entries ever used
+  uint32_t free_region_ = 0;        // head of the list of free entries, plus one; 0: none
+  uint32_t free_region_count_ = 0;  // entries in it
+  // Entry number plus one, for the granule that a region begins with, and for all granules of a chunk.
+  uint32_t* region_of_granule_ = nullptr;
+  uint64_t* written_ = nullptr;         // bitmap of the granules whose place in the file was ever written
+  uint32_t spare_[kMaximumSpare] = {};  // first entries of the allocations kept for reuse, oldest first
   uint32_t spare_count_ = 0;
   uint64_t spare_bytes_ = 0;
   uint64_t epoch_ = 1;
@@ -360,6 +396,9 @@ class Arena {
   MemoryAccount account_;
   std::atomic<uint64_t> changes_ = 0;
   ThreadControl threads_;
+  ForkedChildren children_;
+  bool are_threads_trusted_ = false;
+  bool chunks_stay_ = false;  // must_chunks_stay() when somebody last looked
   UseByOthers others_use_ = nullptr;
   const Overwrites* overwrites_ = nullptr;
   UseHistory history_;

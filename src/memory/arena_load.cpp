@@ -72,7 +72,7 @@ void Arena::load_piece(Region& region, uint64_t begin, uint64_t bytes) {
   if (!file_.is_direct()) file_.drop_cache(place, bytes);
   announce(begin, bytes);
   const StoppedThreads stopped(threads_);
-  if (!stopped || !is_absent(begin, bytes)) return;
+  if (!stopped || (region.chunk != nullptr && stopped.are_trusted()) || !is_absent(begin, bytes)) return;
   if (!aside.move_to(begin)) return map_file(part_of(region, Pages{begin, bytes}));
   history_.note_loaded(place, reinterpret_cast<const void*>(begin), bytes);
   note_piece(region);

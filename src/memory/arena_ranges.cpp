@@ -17,7 +17,8 @@ Arena::Region* Arena::allocation_around(const void* address, size_t bytes) {
   for (uint32_t i = 0; i < region_count_; ++i) {
     Region& first = regions_[i];
     if (first.begin == 0 || begin < first.begin || begin - first.begin >= first.allocation_bytes) continue;
-    return is_spare(first) || bytes > first.allocation_bytes - (begin - first.begin) ? nullptr : &first;
+    const bool is_the_programs = !is_spare(first) && first.chunk == nullptr;
+    return is_the_programs && bytes <= first.allocation_bytes - (begin - first.begin) ? &first : nullptr;
   }
   return nullptr;
 }
@@ -86,15 +87,18 @@ RangeResult Arena::discard_range(void* address, size_t bytes) {
   });
   if (possible != RangeResult::done) return possible;
   return for_each_part(address, bytes, [this](const Region& region, const void* part, size_t part_bytes) {
-    const Pages pages = pages_within(part, part_bytes);
-    if (pages.bytes == 0) return RangeResult::done;
-    if (region.is_file_backed) check_what_was_loaded(part_of(region, pages));
-    madvise(pages.address(), pages.bytes, MADV_DONTNEED);
-    if (!region.is_file_backed) return RangeResult::done;
-    file_.forget(region.offset_of(pages.begin), pages.bytes);
-    checksums_.forget(region.offset_of(pages.begin), pages.bytes);
+    discard_pages(region, pages_within(part, part_bytes));
     return RangeResult::done;
   });
+}
+
+void Arena::discard_pages(const Region& region, const Pages& pages) {
+  if (pages.bytes == 0) return;
+  if (region.is_file_backed) check_what_was_loaded(part_of(region, pages));
+  madvise(pages.address(), pages.bytes, MADV_DONTNEED);
+  if (!region.is_file_backed) return;
+  file_.forget(region.offset_of(pages.begin), pages.bytes);
+  checksums_.forget(region.offset_of(pages.begin), pages.bytes);
 }
 
 RangeResult Arena::advise_range(const void* address, size_t bytes, Advice advice) {

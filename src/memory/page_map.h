@@ -39,7 +39,8 @@ class PageMap {
   bool next(PageRun& run);
 
  private:
-  static constexpr uint64_t kWindow = 4096;  // entries read at once: 16 MiB of memory
+  // Entries read at once, for 2 MiB of memory: malloc may come here, on the small stack of a fiber.
+  static constexpr uint64_t kWindow = 512;
 
   void fill();
 

@@ -35,13 +35,17 @@ uint64_t yields_when_charged = ~uint64_t{0};
 node::Unloaded unload_hook(uint64_t wanted_bytes) {
   the_runtime->update_pinned_bytes();
   const bool has_run = the_runtime->self.record().statistics.yields != yields_when_charged;
+  the_runtime->small_heap.tidy();
   const memory::UnloadResult result = the_runtime->arena.unload(wanted_bytes, has_run);
+  the_runtime->update_pinned_bytes();  // it may have turned out that more has to stay
   note(the_runtime->self.record().statistics, result);
   the_runtime->ledger.give_back(result.released_bytes, result.freed_bytes);
   return {result.released_bytes, result.is_refused ? the_runtime->last_thread_stop() : node::ThreadStop::stopped};
 }
 
-bool stop_threads_hook() { return the_runtime == nullptr || the_runtime->stop_other_threads(); }
+memory::OtherThreads stop_threads_hook() {
+  return the_runtime == nullptr ? memory::OtherThreads::stopped : the_runtime->stop_other_threads();
+}
 
 bool is_used_by_others_hook(uint64_t begin, uint64_t end) {
   return the_runtime != nullptr && the_runtime->windows.is_in_use(begin, end);
@@ -73,7 +77,10 @@ void all_charged_hook() {
   yields_when_charged = the_runtime->self.record().statistics.yields;
 }
 
-uint64_t drop_spare_hook() { return the_runtime->arena.drop_spare(); }
+uint64_t drop_spare_hook() {
+  the_runtime->small_heap.tidy();
+  return the_runtime->arena.drop_spare();
+}
 
 uint64_t uncount_untouched_hook(uint64_t bytes) { return the_runtime->arena.uncount_untouched(bytes); }
 
@@ -95,17 +102,6 @@ void give_back_hook(uint64_t resident_bytes, uint64_t managed_bytes) {
 uint64_t spare_limit_hook() { return the_runtime != nullptr ? the_runtime->ledger.spare_limit() : 0; }
 
 bool fatal_hook(const char* message) { return the_runtime != nullptr && the_runtime->report_fatal(message); }
-
-// A forked child has a copy of the rank's memory but is not the rank: it must neither charge nor free on its behalf.
-memory::Arena* arena_across_fork = nullptr;  // stays when the runtime is forgotten: a child may fork again
-
-void before_fork() { arena_across_fork->lock_for_fork(); }
-void after_fork_in_parent() { arena_across_fork->unlock_after_fork_in_parent(); }
-void after_fork_in_child() {
-  arena_across_fork->unlock_after_fork_in_child();
-  arena_across_fork->detach();
-  the_runtime = nullptr;
-}
 
 // Only the thread that uses MPI can sleep on the rank's behalf, and only while the rank holds its slot; others are
 // charged without waiting. So is who finds the lock taken: in a callback of the MPI library it may hold a lock of the
@@ -146,7 +142,7 @@ base::SpillDirectories directories_of_job(node::Attachment& attachment) {
 }  // namespace
 
 Runtime::Runtime(node::Attachment attachment, int world_rank, const base::SpillDirectories& directories,
-                 memory::Arena& managed)
+                 memory::Arena& managed, memory::SmallHeap& small_allocations)
     : attachment_(std::move(attachment)),
       self(attachment_.take_segment(), static_cast<uint32_t>(world_rank)),
       ledger(self),
@@ -155,6 +151,7 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const base::SpillD
       store(self, ledger, attachment_.take_message_spills().data(), directories),
       mailbox(self),
       arena(managed),
+      small_heap(small_allocations),
       static_data(managed, self, ledger),
       base_memory_(managed),
       other_threads_(self.header(), getenv(node::kParentVariable) != nullptr ? getenv(node::kParentVariable) : "") {
@@ -168,7 +165,8 @@ Runtime::Runtime(node::Attachment attachment, int world_rank, const base::SpillD
 
 void Runtime::update_pinned_bytes() {
   const uint64_t window_changes = windows.changes(), arena_changes = arena.changes();
-  if (window_changes == seen_window_changes_ && (arena_changes == seen_arena_changes_ || !windows.keeps_any())) return;
+  const bool depends_on_arena = windows.keeps_any() || arena.must_chunks_stay();
+  if (window_changes == seen_window_changes_ && (arena_changes == seen_arena_changes_ || !depends_on_arena)) return;
   self.record().pinned_bytes = arena.bytes_used_by_others();
   seen_window_changes_ = window_changes;
   seen_arena_changes_ = arena_changes;
@@ -183,11 +181,12 @@ void Runtime::prepare_to_sleep() {
   turn_ns_ = kShortestTurnNs;
 }
 
-bool Runtime::stop_other_threads() {
+memory::OtherThreads Runtime::stop_other_threads() {
+  using memory::OtherThreads;
   last_thread_stop_ = CallLock::does_another_thread_run() ? node::ThreadStop::not_now : other_threads_.stop();
-  // What the user has been told then: threads must not write while the rank is blocked.
-  if (last_thread_stop_ == node::ThreadStop::not_allowed) return !CallLock::several_threads_call();
-  return last_thread_stop_ == node::ThreadStop::stopped;
+  if (last_thread_stop_ == node::ThreadStop::stopped) return OtherThreads::stopped;
+  const bool is_allowed = last_thread_stop_ != node::ThreadStop::not_allowed;
+  return is_allowed || CallLock::several_threads_call() ? OtherThreads::not_now : OtherThreads::trusted;
 }
 
 void Runtime::other_thread_ended() {
@@ -340,16 +339,21 @@ void Runtime::retire() {
 
 Runtime* runtime() { return the_runtime; }
 
+void forget_runtime() {
+  if (the_runtime != nullptr) the_runtime->arena.detach();
+  the_runtime = nullptr;
+}
+
 Runtime* active_runtime() { return the_runtime != nullptr && !the_runtime->is_finalized() ? the_runtime : nullptr; }
 
-void start_runtime(memory::Arena& arena) {
+void start_runtime(memory::Arena& arena, memory::SmallHeap& small_heap) {
   int rank = 0, size = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
   auto attachment = node::Attachment::connect(rank, size);
   if (!attachment) return;
   const auto directories = directories_of_job(*attachment);
-  the_runtime = new Runtime(std::move(*attachment), rank, directories, arena);
+  the_runtime = new Runtime(std::move(*attachment), rank, directories, arena, small_heap);
   int thread_level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&thread_level);
   CallLock::start(thread_level);
@@ -368,8 +372,6 @@ void start_runtime(memory::Arena& arena) {
                    directories.beginning_with(the_runtime->self.index()));
   the_runtime->ledger.adopt(already_allocated, already_allocated);
   the_runtime->static_data.adopt(the_runtime->self.header().minimum_managed_bytes);
-  arena_across_fork = &arena;
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   const CallLock lock;
   the_runtime->scheduler.acquire_slot();
 }

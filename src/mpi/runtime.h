@@ -11,6 +11,7 @@
 
 #include "memory/arena.h"
 #include "memory/overwrites.h"
+#include "memory/small_heap.h"
 #include "message/mailbox.h"
 #include "message/matching.h"
 #include "message/message_store.h"
@@ -31,7 +32,8 @@ namespace spillway::mpi {
 class Runtime {
  public:
   // Joins the job: takes the segment from `attachment`. The rank has no slot yet.
-  Runtime(node::Attachment attachment, int world_rank, const base::SpillDirectories& directories, memory::Arena& arena);
+  Runtime(node::Attachment attachment, int world_rank, const base::SpillDirectories& directories, memory::Arena& arena,
+          memory::SmallHeap& small_heap);
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
@@ -50,6 +52,7 @@ class Runtime {
   RequestTable requests;
   std::unordered_set<uint64_t> busy_files;  // handles of files that a split operation is open on
   memory::Arena& arena;
+  memory::SmallHeap& small_heap;
   memory::Overwrites overwrites;
   Windows windows;
   PinnedRanges pinned{windows};
@@ -110,7 +113,7 @@ class Runtime {
 
   // Before and after memory is unloaded. False when a thread that calls MPI, too, computes, or cannot be stopped. Where
   // the system lets none be stopped and only one thread calls MPI, the others run on.
-  bool stop_other_threads();
+  memory::OtherThreads stop_other_threads();
   void let_other_threads_go() { other_threads_.let_go(); }
   node::ThreadStop last_thread_stop() const { return last_thread_stop_; }
   // From any thread: one of them has ended, so that the rank may be asked for room again.
@@ -174,6 +177,9 @@ Runtime* runtime();
 Runtime* active_runtime();
 
 // Joins the job that this process was started for, if any. To be called once, after PMPI_Init.
-void start_runtime(memory::Arena& arena);
+void start_runtime(memory::Arena& arena, memory::SmallHeap& small_heap);
+
+// For a forked child.
+void forget_runtime();
 
 }  // namespace spillway::mpi

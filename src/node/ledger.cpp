@@ -311,8 +311,8 @@ void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
   const uint64_t own = self_.record().managed_bytes + extra_bytes;
   const uint64_t base = reserved_base_bytes();
   const uint64_t budget = self_.header().budget_bytes;
-  // The store's floor grows with the budget, and small allocations grow with the program's work: what is named must
-  // still be enough then.
+  // The store's floor grows with the budget, and what is never unloaded grows with the program's work: what is named
+  // must still be enough then.
   const uint64_t growth = base != 0 ? self_.rank_count() * kGrowthPerRank : 0;
   const uint64_t enough = (own + base + growth) + (own + base + growth) / 14 + 3 * kMiB;
   const auto in_mib = [](uint64_t bytes) { return static_cast<unsigned long long>((bytes + kMiB - 1) / kMiB); };
@@ -322,7 +322,7 @@ void Ledger::fail_if_rank_cannot_fit(uint64_t extra_bytes) const {
       "processes: programs,\n          libraries, small variables and allocations.\n"
       "  Remedy: give --memory %lluM or more, or %s.",
       in_mib(own), in_mib(budget), in_mib(store_floor_bytes()), in_mib(base), self_.rank_count(), in_mib(enough),
-      base > own ? "run with fewer ranks, unless the program itself has much data in small allocations"
+      base > own ? "run with fewer ranks, unless the program itself has much data that are never unloaded"
                  : "run with more ranks, so that each holds less");
 }
 

@@ -3,7 +3,7 @@
 // What is counted, in bytes (see SegmentHeader):
 //   used = sum of resident_bytes over ranks                    storage-backed memory
 //        + max(store_bytes, store_floor)                       the message store's chunks
-//        + max(0, sum of base_bytes over ranks                 programs, libraries, small allocations,
+//        + max(0, sum of base_bytes over ranks                 programs, libraries, small variables,
 //                 + a reserve for their growth - base_slack)
 // and the invariant is used <= budget_bytes whenever a rank is let run. What of the reserve has not been needed does
 // not show in peak_bytes.
@@ -61,7 +61,7 @@ class Ledger {
   bool charge_store(uint64_t bytes);
   void give_back_store(uint64_t bytes);
 
-  // Replaces what is counted for the rank's own program, libraries and small allocations.
+  // Replaces what is counted for the rank's own program, libraries and what else is never unloaded.
   void set_base(uint64_t bytes);
 
  private:

@@ -14,7 +14,7 @@ struct SegmentConfig {
   uint32_t rank_count = 1;
   uint32_t slot_count = 1;
   uint64_t budget_bytes = 0;
-  // Smaller allocations stay with the C library: one mapping each would cost more than their unloading gains.
+  // Smaller static variables stay in memory: one mapping each would cost more than their unloading gains.
   uint64_t minimum_managed_bytes = 256 << 10;
   uint32_t cpu_count = 1;
   Strategy strategy = Strategy::automatic;

@@ -71,7 +71,7 @@ struct alignas(128) RankRecord {
   // Ledger. All in bytes. [lock]
   std::atomic<uint64_t> managed_bytes;   // allocated in storage-backed memory
   std::atomic<uint64_t> resident_bytes;  // of those, charged to the budget
-  std::atomic<uint64_t> base_bytes;      // everything else that is resident: program, libraries, small allocations
+  std::atomic<uint64_t> base_bytes;      // everything else that is resident: program, libraries, small variables
   std::atomic<uint32_t> pins;            // operations of the MPI library in flight on this rank's memory: no unload
   std::atomic<int32_t> world_rank;
 
@@ -108,7 +108,7 @@ struct SegmentHeader {
   uint32_t rank_count;  // ranks of this node
   uint32_t slot_count;
   uint64_t budget_bytes;           // of the node: storage-backed memory + message store + base memory beyond the slack
-  uint64_t minimum_managed_bytes;  // smaller allocations stay with the C library
+  uint64_t minimum_managed_bytes;  // smaller static variables stay in memory
   uint32_t cpu_count;              // that the job may use
   Strategy strategy;
   uint64_t ranks_offset;

@@ -84,7 +84,7 @@ def test_idle(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothin
 def test_micro(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:
     content = measured(run, build_dir, tmp_path, "micro", "--repeats", 2, "--divide-rounds", 50, "--mpi", flavour)
     assert [row["name"] for row in content["operations"]] == [
-        *("latency", "bandwidth", "allreduce"),
+        *("latency", "bandwidth", "allreduce", "allocate"),
         *(["fence"] if flavour == "mpich" else []),
     ]
     for row in content["operations"]:
@@ -95,10 +95,10 @@ def test_micro(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothi
 def test_memory(
     run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
 ) -> None:
-    small = ["--ranks", 4, "--mib", 16, "--rounds", 3, "--repeats", 1, "--modes", "read,mixed", "--mpi", flavour]
+    small = ["--ranks", 4, "--mib", 16, "--rounds", 3, "--repeats", 1, "--modes", "read,pieces", "--mpi", flavour]
     small += ["--strategies", "auto,araw"]
     content = measured(run, build_dir, tmp_path, "memory", *small, "--folder", spill_dir)
-    assert list(content["modes"]) == ["read", "mixed"]
+    assert list(content["modes"]) == ["read", "pieces"]
     cores = content["machine"]["cores"]
     for figures in content["modes"].values():
         for name in ("spillway-1", f"spillway-{cores}", "plain"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from marked_processes import marked_processes
 
-# The stated slack over the budget: programs, libraries and small allocations.
+# The stated slack over the budget: programs, libraries, and what they allocate before MPI_Init.
 SLACK_MIB, SLACK_MIB_PER_RANK = 32, 4
 SAMPLING_S = 0.05
 

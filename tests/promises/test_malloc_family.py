@@ -12,6 +12,12 @@ def test_keeps_the_c_librarys_promises(run, spillway, spill_dir, build_dir, flav
     assert run(spillway, "run", *options, "--", program).stdout == "done\n"
 
 
+def test_keeps_them_in_a_program_that_is_linked_with_another_allocator(run, spillway, spill_dir, build_dir, flavour):
+    program = build_dir / "lib" / "spillway" / "tests" / f"malloc_family_beside-{flavour}"
+    options = ["-n", 2, "--memory", "64M", "--spill-dir", spill_dir, "--summary", "none"]
+    assert run(spillway, "run", *options, "--", program).stdout == "done\n"
+
+
 def test_the_checks_hold_for_the_c_library_itself(run, build_dir, plain_mpi, flavour):
     program = build_dir / "lib" / "spillway" / "tests" / f"malloc_family-{flavour}"
     assert run(*plain_mpi(flavour, 1), program).stdout == "done\n"

@@ -65,7 +65,7 @@ def test_arrays_are_managed_where_there_is_a_symbol_table(run, job_of, static_ar
     figures = [re.fullmatch(r"managed (\d+) resident (\d+)", line) for line in (lines[0], lines[-1])]
     managed = STATIC_MIB * MIB if kind == "plain" else 0
     for figure in figures:
-        assert managed - 64 * 1024 <= int(figure.group(1)) <= managed
+        assert managed - 64 * 1024 <= int(figure.group(1)) <= managed + 64 * 1024  # a chunk of small allocations
         assert figure.group(1) == figure.group(2)
 
 

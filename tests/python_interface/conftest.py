@@ -42,10 +42,12 @@ def variables(mpi4py_environment: SuiteEnvironment, spillway: Path, run, flavour
 def script_job(run, script, variables, spillway, spill_dir, flavour) -> Callable[..., Any]:
     """script_job(ranks, slots, name, *arguments): runs a script under Spillway."""
 
-    def run_job(ranks: int, slots: int, *words: Any, memory="1G", report=("--summary", "none"), status: int = 0):
+    def run_job(
+        ranks: int, slots: int, *words: Any, memory="1G", report=("--summary", "none"), status: int = 0, env=None
+    ):
         command = [spillway, "run", "-n", ranks, "--slots", slots, "--memory", memory, "--spill-dir", spill_dir]
         command += ["--mpi", flavour, *report, "--"]
-        return run(*command, *script(*words), env=variables, status=status)
+        return run(*command, *script(*words), env={**variables, **(env or {})}, status=status)
 
     return run_job
 

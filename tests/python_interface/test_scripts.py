@@ -79,6 +79,19 @@ def test_script_that_knows_nothing_of_spillway_works_out_of_core(script_job, pla
     assert summary["peak_bytes"] <= summary["budget_bytes"]
 
 
+def test_objects_of_python_are_unloaded_where_python_takes_them_from_malloc(script_job, plain_script, tmp_path):
+    """As the how-to page says: 8 ranks with 40 MiB of strings and lists, in half of the memory that they need."""
+    ranks, mib = 8, 40
+    memory = f"{16 + ranks * 20 + ranks * mib // 2}M"
+    report = ["--summary", "json", "--summary-file", tmp_path / "summary"]
+    environment = {"PYTHONMALLOC": "malloc"}
+    finished = script_job(ranks, 1, "objects.py", mib, memory=memory, report=report, env=environment)
+    assert finished.stdout == plain_script(ranks, "objects.py", mib).stdout != ""
+    summary = json.loads((tmp_path / "summary").read_text())
+    assert summary["totals"]["unloaded_bytes"] > ranks * mib << 17
+    assert summary["peak_bytes"] <= summary["budget_bytes"]
+
+
 def test_package_can_be_installed_with_pip(run, script, variables, tmp_path):
     python = script("nodes.py")[0]
     run(python, "-m", "pip", "install", "--no-deps", "--target", tmp_path, SOURCE / "python", timeout_s=120)

@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr size_t kSizes[] = {1, 1000, 300 << 10, (1 << 20) + 1, 5 << 20};
+constexpr size_t kSizes[] = {1, 1000, 5000, 100 << 10, 300 << 10, (1 << 20) + 1, 5 << 20};
 volatile size_t hidden_zero = 0;  // so that the compiler cannot see what is asked for
 
 void check(bool holds, const char* what, size_t bytes) {
@@ -35,7 +35,9 @@ bool holds(const unsigned char* memory, size_t bytes, unsigned char value) {
 void check_sizes(size_t bytes) {
   void* memory = malloc(bytes);
   check(memory != nullptr && malloc_usable_size(memory) >= bytes, "malloc", bytes);
+  errno = EBADF;
   free(filled(memory, bytes));
+  check(errno == EBADF, "free leaves errno alone", bytes);
   auto* zeros = static_cast<unsigned char*>(calloc(bytes, 1));  // perhaps what has just been freed
   check(zeros != nullptr && holds(zeros, bytes, 0), "calloc gives zeros", bytes);
   filled(zeros, bytes);
@@ -70,6 +72,11 @@ void check_alignments(size_t bytes) {
   memory = valloc(bytes);
   check(memory != nullptr && reinterpret_cast<uintptr_t>(memory) % 4096 == 0, "valloc", bytes);
   free(memory);
+  memory = pvalloc(bytes);
+  check(memory != nullptr && reinterpret_cast<uintptr_t>(memory) % 4096 == 0 &&
+            malloc_usable_size(memory) >= (bytes + 4095) / 4096 * 4096,
+        "pvalloc", bytes);
+  free(memory);
 }
 
 void check_refusals() {
@@ -80,6 +87,10 @@ void check_refusals() {
   check(calloc(huge, 4) == nullptr && errno == ENOMEM, "calloc refuses an overflow", huge);
   errno = 0;
   check(reallocarray(nullptr, huge, 4) == nullptr && errno == ENOMEM, "reallocarray refuses an overflow", huge);
+  errno = 0;
+  check(pvalloc(SIZE_MAX - hidden_zero) == nullptr && errno == ENOMEM, "pvalloc refuses an overflow", SIZE_MAX);
+  errno = 0;
+  check(memalign(SIZE_MAX - hidden_zero, 10) == nullptr && errno == EINVAL, "memalign refuses an alignment", 10);
   void* volatile kept = filled(malloc(1 << 20), 1 << 20);  // else the compiler warns of its use after realloc
   check(realloc(kept, huge) == nullptr && holds(static_cast<unsigned char*>(kept), 1 << 20, 0x5a),
         "realloc that fails keeps the contents", huge);

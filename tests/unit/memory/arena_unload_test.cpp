@@ -296,11 +296,11 @@ class ThreadControlTest : public ArenaTest {
     ArenaTest::SetUp();
   }
 
-  static bool stop() {
-    if (!may_stop) return false;
+  static OtherThreads stop() {
+    if (!may_stop) return OtherThreads::not_now;
     ++stops;
     while (reached < stops) sched_yield();
-    return true;
+    return OtherThreads::stopped;
   }
 
   static void heed_stop() {
