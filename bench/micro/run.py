@@ -37,7 +37,7 @@ OPERATIONS = (
     Operation("latency", "message of 8 bytes", "ping-pong", 8, 2, 10000, 2.0, "latency <= 2 x"),
     Operation("bandwidth", "message of 16 MiB", "ping-pong", 16 << 20, 2, 10, 1 / 0.9, "bandwidth >= 0.9 x"),
     Operation("allreduce", "allreduce of 8 bytes", "allreduce", 8, 8, 100, 2.0, "time <= 2 x"),
-    Operation("allocate", "free and malloc of up to 512 bytes", "allocate", 512, 1, 200000, 1.5, "time <= 1.5 x"),
+    Operation("allocate", "free and malloc of up to 512 bytes", "allocate", 512, 1, 200000, 1.1, "time <= 1.1 x"),
     Operation("fence", "put of 8 bytes and fence", "fence", 8, 4, 20, 1.0, "time <= 1 x", ("mpich",)),
 )
 

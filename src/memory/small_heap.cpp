@@ -1,7 +1,5 @@
 #include "memory/small_heap.h"
 
-#include <errno.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>

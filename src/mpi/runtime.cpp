@@ -43,8 +43,8 @@ node::Unloaded unload_hook(uint64_t wanted_bytes) {
   return {result.released_bytes, result.is_refused ? the_runtime->last_thread_stop() : node::ThreadStop::stopped};
 }
 
-memory::OtherThreads stop_threads_hook() {
-  return the_runtime == nullptr ? memory::OtherThreads::stopped : the_runtime->stop_other_threads();
+memory::ThreadsAre stop_threads_hook() {
+  return the_runtime == nullptr ? memory::ThreadsAre::stopped : the_runtime->stop_other_threads();
 }
 
 bool is_used_by_others_hook(uint64_t begin, uint64_t end) {
@@ -181,12 +181,12 @@ void Runtime::prepare_to_sleep() {
   turn_ns_ = kShortestTurnNs;
 }
 
-memory::OtherThreads Runtime::stop_other_threads() {
-  using memory::OtherThreads;
+memory::ThreadsAre Runtime::stop_other_threads() {
+  using memory::ThreadsAre;
   last_thread_stop_ = CallLock::does_another_thread_run() ? node::ThreadStop::not_now : other_threads_.stop();
-  if (last_thread_stop_ == node::ThreadStop::stopped) return OtherThreads::stopped;
+  if (last_thread_stop_ == node::ThreadStop::stopped) return ThreadsAre::stopped;
   const bool is_allowed = last_thread_stop_ != node::ThreadStop::not_allowed;
-  return is_allowed || CallLock::several_threads_call() ? OtherThreads::not_now : OtherThreads::trusted;
+  return is_allowed || CallLock::several_threads_call() ? ThreadsAre::not_now : ThreadsAre::trusted;
 }
 
 void Runtime::other_thread_ended() {

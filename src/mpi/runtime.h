@@ -113,7 +113,7 @@ class Runtime {
 
   // Before and after memory is unloaded. False when a thread that calls MPI, too, computes, or cannot be stopped. Where
   // the system lets none be stopped and only one thread calls MPI, the others run on.
-  memory::OtherThreads stop_other_threads();
+  memory::ThreadsAre stop_other_threads();
   void let_other_threads_go() { other_threads_.let_go(); }
   node::ThreadStop last_thread_stop() const { return last_thread_stop_; }
   // From any thread: one of them has ended, so that the rank may be asked for room again.

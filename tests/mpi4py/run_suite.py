@@ -38,8 +38,8 @@ MARK = "SPILLWAY_SUITE_MARK"
 RANKS = (1, 2, 5, 8)
 LAYOUTS = [f"{ranks}/{slots}" for ranks in RANKS for slots in ("1", "2", "1t")]
 AMPLE_MIB = 2048
-# Python, NumPy and mpi4py are mostly libraries and what they allocate as they begin, which cannot be unloaded: 17 to 19 MiB of each
-# rank count against the budget.
+# Python, NumPy and mpi4py are mostly libraries and what they allocate as they begin, which cannot be unloaded: 17 to
+# 19 MiB of each rank count against the budget.
 TIGHT_MIB, TIGHT_MIB_PER_RANK = 16, 20
 # Open MPI 4.1 keeps some memory of each file and view: in this module, 8 ranks of plain MPI grow from 11 to 42 MiB (Pss),
 # fewer ones less.

@@ -296,11 +296,11 @@ class ThreadControlTest : public ArenaTest {
     ArenaTest::SetUp();
   }
 
-  static OtherThreads stop() {
-    if (!may_stop) return OtherThreads::not_now;
+  static ThreadsAre stop() {
+    if (!may_stop) return ThreadsAre::not_now;
     ++stops;
     while (reached < stops) sched_yield();
-    return OtherThreads::stopped;
+    return ThreadsAre::stopped;
   }
 
   static void heed_stop() {

@@ -249,7 +249,7 @@ TEST_F(SmallHeapTest, serves_several_threads_and_what_one_allocates_another_may_
 
 // Threads that cannot be stopped may write to small allocations, the program's and libraries', at any time.
 TEST_F(SmallHeapTest, stays_in_memory_while_other_threads_cannot_be_stopped) {
-  arena_.control_threads(ThreadControl{[] { return OtherThreads::trusted; }, [] {}});
+  arena_.control_threads(ThreadControl{[] { return ThreadsAre::trusted; }, [] {}});
   const auto all = take_many(2000, 1000);
   unsigned char* large = allocate(8 * kMiB);
   fill(large, 8 * kMiB, 1);
