@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from applications import TARGET_FACTOR, Kind, Target
+from applications import Kind, Target
 from measuring.spread import Spread
 from measuring.table import table
 from measuring.verdict import verdict
@@ -32,6 +32,10 @@ def page(measurement: Measurement) -> str:
     limit = f"limit of a whole job {setting.limit_bytes / MIB:.0f} MiB"
     if setting.unlimited_because:
         limit = f"NO LIMIT on anything: {setting.unlimited_because}"
+    if setting.rate is not None:
+        limit += f", disk {setting.rate.bytes_per_s / 1e6:.0f} MB/s each way"
+    disk = [Spread([speeds[name] / 1e9 for speeds in measurement.disk]).text(1) for name in ("read", "write")]
+    limit += f"; the disk reads {disk[0]} GB/s and writes {disk[1]}"
     lines = [f"data {setting.factor:g} x budget: budget {setting.budget_bytes / MIB:.0f} MiB, {limit}"]
     rows = [["", "s per iteration", "x by hand", "x in memory", "swap is slower", "GiB of the run, read + written"]]
     for way in measurement.everyone:
@@ -47,9 +51,19 @@ def page(measurement: Measurement) -> str:
         if way.name in measurement.kill_counts:
             runs = f"{measurement.kill_counts[way.name]} more of its runs"
             lines.append(f"  {way.title}: the kernel killed {runs} for want of memory")
-    if setting.factor == TARGET_FACTOR:
-        lines += [_target_line(measurement, target) for target in setting.application.targets]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_target_lines(measurement)])
+
+
+def _target_lines(measurement: Measurement) -> List[str]:
+    setting = measurement.setting
+    lines = [_target_line(measurement, target) for target in setting.targets]
+    bound = setting.overlap_bound
+    if bound is not None:
+        ratio = measurement.overlap()
+        outcome = f"{ratio.text()}: {verdict(ratio.median <= bound)}" if ratio else "not measured"
+        longer = "the longer one of computing in memory and transferring at the disk's own rate"
+        lines.append(f"  {Kind.SPILLWAY_2.value} / {longer} <= {bound:g}: {outcome}")
+    return lines
 
 
 def _target_line(measurement: Measurement, target: Target) -> str:
@@ -68,6 +82,7 @@ def _figures(samples: List[Sample]) -> Dict[str, object]:
         "iteration_s": [sample.iteration_s for sample in samples],
         "wall_s": [sample.wall_s for sample in samples],
         "read_bytes": [sample.traffic.read_bytes if sample.traffic else None for sample in samples],
+        "iteration_read_bytes": [s.iteration_traffic.read_bytes if s.iteration_traffic else None for s in samples],
         "written_bytes": [sample.traffic.written_bytes if sample.traffic else None for sample in samples],
     }
 
@@ -82,12 +97,11 @@ def as_json(measurement: Measurement) -> Dict[str, object]:
         "budget_bytes": setting.budget_bytes,
         "limit_bytes": None if setting.unlimited_because else setting.limit_bytes,
         "iterations": setting.iterations,
+        "disk_bytes_per_s": measurement.disk,
         "ways": {name: _figures(samples) for name, samples in measurement.samples.items()},
         "left_out": measurement.left_out,
         "kill_counts": measurement.kill_counts,
-        "targets": [_target_line(measurement, target).strip() for target in setting.application.targets]
-        if setting.factor == TARGET_FACTOR
-        else [],
+        "targets": [line.strip() for line in _target_lines(measurement)],
     }
 
 

@@ -6,14 +6,14 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import List
+from typing import List, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from applications import APPLICATIONS, Size, data_bytes
 from measuring import machine
 from measuring.build import Build, add_build_options
-from measuring.control_group import why_unlimited
+from measuring.control_group import DiskRate, NoControlGroups, disk_rate, why_unlimited
 from measuring.program_run import RunFailed
 from measuring.scratch import scratch_folder
 from measuring.verdict import misses_target
@@ -32,6 +32,7 @@ def parse() -> argparse.Namespace:
     add("--iterations", type=int, default=4, help="in each run; the first is not counted (default: 4)")
     add("--repeats", type=int, default=3, help="runs of each way (default: 3)")
     add("--limit", type=float, default=300, metavar="SECONDS", help="time limit of each run (default: 300)")
+    add("--disk-rate", type=int, metavar="MB/S", help="limit reading and writing to so much each, by a control group")
     add("--folder", type=Path, help="where input, spill files and the swap file go: on a local disk")
     add("--plot", type=Path, metavar="FILE", help="draw the figures, too (.png or .svg; needs Matplotlib)")
     options = parser.parse_args()
@@ -44,6 +45,8 @@ def parse() -> argparse.Namespace:
         parser.error(f"--factors {options.factors}: numbers, separated by commas")
     if options.iterations < 2:
         parser.error("--iterations: at least 2")
+    if options.disk_rate is not None and options.disk_rate < 1:
+        parser.error("--disk-rate: at least 1")
     if options.plot:
         try:
             import matplotlib  # noqa: F401
@@ -57,6 +60,19 @@ def say(text: str) -> None:
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
+def limited_rate(folder: Path, mb_per_s: Optional[int]) -> Optional[DiskRate]:
+    if mb_per_s is None:
+        return None
+    try:
+        rate = disk_rate(folder, mb_per_s * 1000000)
+        because = why_unlimited(rate)
+    except NoControlGroups as reason:
+        because = str(reason)
+    if because:
+        sys.exit(f"cannot limit the disk's rate\n  Cause:  {because}\n  Remedy: run as root, or leave --disk-rate out")
+    return rate
+
+
 def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
     flavour = options.mpi or build.default_flavour()
     size = Size(options.size)
@@ -64,6 +80,7 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
     versions = f"{build.version()}, {mpi.title} {mpi.version}"
     about_machine = machine.description(folder)
     print(f"{versions}\n{machine.text(about_machine)}")
+    rate = limited_rate(folder, options.disk_rate)
     unlimited_because = why_unlimited()
     measurements: List[Measurement] = []
     text, problems = "", []
@@ -76,7 +93,16 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
         print(f"\n{application.title}: {application.ranks} ranks, {data >> 20} MiB of data", flush=True)
         for factor in options.factors:
             setting = Setting(
-                application, matrix, data, factor, options.iterations, flavour, folder, options.limit, unlimited_because
+                application,
+                matrix,
+                data,
+                factor,
+                options.iterations,
+                flavour,
+                folder,
+                options.limit,
+                unlimited_because,
+                rate,
             )
             measurement = Measurement(setting, ways(build, setting), say)
             measurement.run_all(options.repeats)
@@ -87,7 +113,12 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
             problems += [f"{name}, {factor:g} x budget: {problem}" for problem in measurement.problems()]
     if options.json:
         figures = [as_json(measurement) for measurement in measurements]
-        content = {"versions": versions, "machine": about_machine, "measurements": figures}
+        content = {
+            "versions": versions,
+            "machine": about_machine,
+            "disk_rate": options.disk_rate,
+            "measurements": figures,
+        }
         options.json.write_text(json.dumps(content, indent=2) + "\n")
     if options.plot:
         draw(options.plot, measurements)

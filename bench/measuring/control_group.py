@@ -1,10 +1,12 @@
-"""A limit on the memory of a program and all its descendants, file cache included: a control group of its own.
+"""A limit on the memory of a program and all its descendants, file cache included, and on the rate at which they read
+from a disk and write to it: a control group of its own.
 
 Works for versions 1 and 2 of the kernel's control groups, where the user may make groups (root, as a rule). The new
 group lies below the one that this process is in, or as near to it as the kernel allows, so limits above stay in force.
 """
 
 import os
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -19,8 +21,15 @@ class Hierarchy(NamedTuple):
     parent: Path  # where groups with a memory limit can be made
 
 
+class DiskRate(NamedTuple):
+    """Reads and writes each. Groups of version 1 do not count what the kernel writes back from the file cache later."""
+
+    device: str  # the disk's numbers, as the kernel wants them
+    bytes_per_s: int
+
+
 class NoControlGroups(Exception):
-    """Says why memory cannot be limited here."""
+    """Says why something cannot be limited here."""
 
 
 def _own_paths(root: Path) -> List[Tuple[str, str]]:
@@ -41,20 +50,26 @@ def _mounts(root: Path) -> List[Tuple[str, str, str]]:
 
 def find_hierarchy(root: Path = Path("/")) -> Hierarchy:
     """Raises NoControlGroups. `root` lets tests show another machine."""
-    own = _own_paths(root)
-    for kind, point, options in _mounts(root):
-        if kind == "cgroup" and "memory" in options.split(","):
-            path = next((path for controllers, path in own if "memory" in controllers.split(",")), "/")
-            group = root / point.lstrip("/") / path.lstrip("/")
-            return Hierarchy(1, group if group.is_dir() else root / point.lstrip("/"))
+    group = _group_of_version_1("memory", root)
+    if group is not None:
+        return Hierarchy(1, group)
     for kind, point, _ in _mounts(root):
         if kind == "cgroup2":
             top = root / point.lstrip("/")
-            path = next((path for controllers, path in own if controllers == ""), "/")
+            path = next((path for controllers, path in _own_paths(root) if controllers == ""), "/")
             parent = _nearest_with_memory(top, top / path.lstrip("/"))
             if parent is not None:
                 return Hierarchy(2, parent)
     raise NoControlGroups("no control group hierarchy lets memory be limited here")
+
+
+def _group_of_version_1(controller: str, root: Path) -> Optional[Path]:
+    for kind, point, options in _mounts(root):
+        if kind == "cgroup" and controller in options.split(","):
+            path = next((path for controllers, path in _own_paths(root) if controller in controllers.split(",")), "/")
+            group = root / point.lstrip("/") / path.lstrip("/")
+            return group if group.is_dir() else root / point.lstrip("/")
+    return None
 
 
 def _nearest_with_memory(top: Path, group: Path) -> Optional[Path]:
@@ -70,25 +85,47 @@ def _nearest_with_memory(top: Path, group: Path) -> Optional[Path]:
         group = group.parent
 
 
+def disk_rate(folder: Path, bytes_per_s: int) -> DiskRate:
+    """Of the disk that the folder is on. Raises NoControlGroups where it is on none of its own."""
+    numbers = os.stat(folder).st_dev
+    device = Path(f"/sys/dev/block/{os.major(numbers)}:{os.minor(numbers)}")
+    if not device.exists():
+        raise NoControlGroups(f"{folder} is on no disk whose rate can be limited")
+    disk = device.resolve().parent if (device / "partition").exists() else device
+    return DiskRate((disk / "dev").read_text().strip(), bytes_per_s)
+
+
 class ControlGroup:
     """Made on entering, removed on leaving, with whatever still runs in it."""
 
-    def __init__(self, limit_bytes: int, may_swap: bool, hierarchy: Optional[Hierarchy] = None) -> None:
-        self._hierarchy = hierarchy or find_hierarchy()
+    def __init__(self, limit_bytes: int, may_swap: bool, rate: Optional[DiskRate] = None) -> None:
+        self._hierarchy = find_hierarchy()
         self._limit_bytes = limit_bytes
         self._may_swap = may_swap
-        self.path = self._hierarchy.parent / f"spillway-bench-{os.getpid()}"
+        self._rate = rate
+        name = f"spillway-bench-{os.getpid()}"
+        self.path = self._hierarchy.parent / name
+        self._paths = [self.path]
+        if rate is not None and self._hierarchy.version == 1:
+            disk_parent = _group_of_version_1("blkio", Path("/"))
+            if disk_parent is None:
+                raise NoControlGroups("no control group hierarchy lets the rate of a disk be limited here")
+            if disk_parent != self._hierarchy.parent:
+                self._paths.append(disk_parent / name)
+        self._made: List[Path] = []
 
     def __enter__(self) -> "ControlGroup":
         try:
-            self.path.mkdir()
             try:
+                for path in self._paths:
+                    path.mkdir()
+                    self._made.append(path)
                 self._set_limits()
-            except OSError:
+            except (OSError, NoControlGroups):
                 self._remove()
                 raise
         except OSError as error:
-            raise NoControlGroups(f"cannot make a control group at {self.path}: {error.strerror}") from None
+            raise NoControlGroups(f"cannot make a control group: {error.filename}: {error.strerror}") from None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -104,7 +141,8 @@ class ControlGroup:
 
     def words(self, command: List[str]) -> List[str]:
         """The command, started inside the group."""
-        return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.path / "cgroup.procs"), *command]
+        join = " && ".join(f"echo $$ >{shlex.quote(str(path / 'cgroup.procs'))}" for path in self._paths)
+        return ["sh", "-c", f'{join} && exec "$@"', "sh", *command]
 
     def kill_count(self) -> int:
         """Processes that the kernel killed because the group had no memory left."""
@@ -124,6 +162,18 @@ class ControlGroup:
             self._set("memory.max", self._limit_bytes)
             if (self.path / "memory.swap.max").exists():
                 self._set("memory.swap.max", "max" if self._may_swap else 0)
+        if self._rate is not None:
+            self._limit_disk(self._rate)
+
+    def _limit_disk(self, rate: DiskRate) -> None:
+        if self._hierarchy.version == 2:
+            if not (self.path / "io.max").exists():
+                raise NoControlGroups(f"{self.path.parent} does not hand the controller io down to its groups")
+            self._set("io.max", f"{rate.device} rbps={rate.bytes_per_s} wbps={rate.bytes_per_s}")
+            return
+        for direction in ("read", "write"):
+            file = self._paths[-1] / f"blkio.throttle.{direction}_bps_device"
+            file.write_text(f"{rate.device} {rate.bytes_per_s}")
 
     def _set(self, name: str, value: Union[int, str]) -> None:
         (self.path / name).write_text(str(value))
@@ -134,20 +184,20 @@ class ControlGroup:
     def _remove(self) -> None:
         """A group is busy for a moment after its last process."""
         deadline = time.monotonic() + END_S
-        while True:
+        while self._made:
             try:
-                self.path.rmdir()
-                return
+                self._made[-1].rmdir()
+                self._made.pop()
             except OSError:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
 
 
-def why_unlimited() -> str:
+def why_unlimited(rate: Optional[DiskRate] = None) -> str:
     """Why no program can be given a limit here; empty: it can."""
     try:
-        with ControlGroup(1 << 30, may_swap=False):
+        with ControlGroup(1 << 30, may_swap=False, rate=rate):
             return ""
     except NoControlGroups as reason:
         return str(reason)

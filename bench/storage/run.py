@@ -4,10 +4,7 @@ is unloaded and loaded."""
 
 import argparse
 import json
-import mmap
-import os
 import sys
-import time
 from pathlib import Path
 from statistics import median
 from typing import Callable, Dict, List, NamedTuple
@@ -16,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from measuring import machine
 from measuring.build import SOURCE, Build
+from measuring.disk_speed import disk_speeds
 from measuring.program_run import RunFailed, run
 from measuring.scratch import scratch_folder
 from measuring.spread import Spread
@@ -24,9 +22,6 @@ from measuring.verdict import misses_target, verdict
 from measuring.warm_memory import warm_memory
 
 MIB = 1 << 20
-# As spill files are written and read: storage/spill_file.cpp.
-REQUEST_MIB = 8
-DEVICE_PASSES = 3
 KINDS = {"checksums": "with checksums", "no-checksums": "without"}
 
 
@@ -87,29 +82,6 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def device_speeds(folder: Path, mib: int) -> Dict[str, float]:
-    """Bytes per second of a file that has been written before: one request after the other, past the file cache. Of
-    several passes, as they differ by half."""
-    requests = max(1, mib // REQUEST_MIB)
-    buffer = mmap.mmap(-1, REQUEST_MIB * MIB)  # in whole pages, as O_DIRECT demands
-    buffer.write(os.urandom(REQUEST_MIB * MIB))
-    speeds: Dict[str, List[float]] = {}
-    file = os.open(folder / "device", os.O_RDWR | os.O_CREAT | os.O_DIRECT, 0o600)
-    try:
-        passes = [("first write", os.pwritev)] + DEVICE_PASSES * [("write", os.pwritev), ("read", os.preadv)]
-        for direction, transfer in passes:
-            begin = time.monotonic()
-            for number in range(requests):
-                if transfer(file, [buffer], number * REQUEST_MIB * MIB) != REQUEST_MIB * MIB:
-                    raise RunFailed("the disk transfers less than it was asked to")
-            speed = requests * REQUEST_MIB * MIB / (time.monotonic() - begin)
-            speeds.setdefault(direction, []).append(speed)
-    finally:
-        os.close(file)
-        os.unlink(folder / "device")
-    return {direction: median(values) for direction, values in speeds.items()}
-
-
 def steps(build: Build, folder: Path, kind: str, options: argparse.Namespace) -> Dict[str, float]:
     program = build.program("memory-moves")
     found: Dict[str, List[float]] = {}
@@ -127,7 +99,7 @@ def measure(build: Build, folder: Path, options: argparse.Namespace) -> List[Rep
         found: Dict[str, Dict[str, float]] = {}
         for turn in sorted(["device", *KINDS], reverse=number % 2 == 1):
             if turn == "device":
-                device = device_speeds(folder, options.mib)
+                device = disk_speeds(folder, options.mib)
             else:
                 found[turn] = steps(build, folder, turn, options)
         repeats.append(Repeat(device, found))

@@ -63,18 +63,21 @@ void* allocate_managed(size_t bytes, size_t alignment, Contents contents = Conte
   const bool is_possible = spillway::mpi::runtime() != nullptr && arena().has_addresses();
   if (!is_possible || alignment > SmallHeap::kMostAlignment) return nullptr;
   spillway::memory::ThreadCache& cache = thread_cache();
-  const UnmanagedScope scope;
-  void* memory = small_heap().allocate(bytes, alignment, cache);
+  void* memory = small_heap().take_kept(bytes, alignment, cache);
+  if (memory == nullptr) {
+    const UnmanagedScope scope;
+    memory = small_heap().allocate(bytes, alignment, cache);
+  }
   if (memory != nullptr && contents == Contents::zero) memset(memory, 0, bytes);
   return memory;
 }
 
 void free_managed(void* memory) {
-  const KeptErrno kept;
   const bool is_small = small_heap().contains(memory);
-  spillway::memory::ThreadCache* cache = is_small ? &thread_cache() : nullptr;
+  if (is_small && small_heap().keep(memory, thread_cache())) return;
+  const KeptErrno kept;
   const UnmanagedScope scope;
-  is_small ? small_heap().free(memory, *cache) : arena().free(memory);
+  is_small ? small_heap().free(memory, thread_cache()) : arena().free(memory);
 }
 
 // The C library's rule: what is no power of two is rounded up.

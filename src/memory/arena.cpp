@@ -319,7 +319,7 @@ bool Arena::was_written(uint64_t offset, uint64_t bytes) const {
 void Arena::write_span(const void* data, uint64_t bytes, uint64_t offset, bool has_gaps, UnloadResult& result) {
   result.written_bytes += bytes;
   if (!has_gaps) {
-    file_.write(data, bytes, offset);
+    file_.start_write(data, bytes, offset);
     return;
   }
   static char* bounce = static_cast<char*>(map_private(kBounceBytes, PROT_READ | PROT_WRITE));
@@ -346,15 +346,18 @@ bool Arena::next_needed(PageRun& rest, PageRun& part, Occasion occasion) const {
   return false;
 }
 
-// Of a run of dirty pages, those that differ from what the file has.
+// Of a run of dirty pages, those that differ from what the file has: so many at a time that one part is written while
+// the checksums of the next one are computed.
 template <typename Visit>
 void Arena::for_each_changed_part(const Region& region, const PageRun& run, Visit visit) {
   const uint64_t end = run.begin + run.bytes;
   uint64_t changed = run.begin;  // where the part begins
   for (uint64_t page = run.begin; checksums_.are_kept() && page < end; page += kPageBytes) {
-    if (checksums_.replace(region.offset_of(page), reinterpret_cast<const void*>(page))) continue;
-    if (changed != page) visit(PageRun{changed, page - changed, run.state});
-    changed = page + kPageBytes;
+    const bool is_changed = checksums_.replace(region.offset_of(page), reinterpret_cast<const void*>(page));
+    const uint64_t next = page + kPageBytes, changed_end = is_changed ? next : page;
+    if (is_changed && next - changed < file_.bytes_at_once()) continue;
+    if (changed != changed_end) visit(PageRun{changed, changed_end - changed, run.state});
+    changed = next;
   }
   if (changed != end) visit(PageRun{changed, end - changed, run.state});
 }
@@ -374,12 +377,15 @@ void Arena::write_dirty_pages(Region& region, Occasion occasion, UnloadResult& r
     if (span_end != 0 && run.begin - span_end <= (region.is_file_backed ? kGapBytes : 0)) {
       has_gaps |= run.begin != span_end;
       span_end = run.begin + run.bytes;
-      return;
+    } else {
+      write_collected();
+      span_begin = run.begin;
+      span_end = run.begin + run.bytes;
+      has_gaps = false;
     }
+    if (span_end - span_begin < file_.bytes_at_once()) return;
     write_collected();
-    span_begin = run.begin;
-    span_end = run.begin + run.bytes;
-    has_gaps = false;
+    span_end = 0;
   };
   const auto note = [&](const PageRun& run) {
     const uint64_t place = region.offset_of(run.begin);
@@ -439,8 +445,9 @@ void Arena::advise_kernel(const Region& region) {
   }
 }
 
-// What is needed of them is in the file.
+// What is needed of them is in the file, or on its way there.
 void Arena::give_up_pages(const Region& region) {
+  file_.finish_writes();
   if (region.is_file_backed && region.pieces == 0)
     kernel::advise(reinterpret_cast<void*>(region.begin), region.bytes, MADV_DONTNEED);
   else

@@ -17,22 +17,6 @@ constexpr uint64_t kChunkUnit = 64 << 10, kMostOfAll = 8;  // a chunk is this pa
 constexpr uint32_t kLeastPieces = 8, kMostWaste = 8;       // of a slab; at its end, this part of it
 constexpr uint32_t kLeastPagesToGiveUp = 4;                // fewer are written sooner than given up
 
-// 16, 32, 48 and 64 bytes, then four to a doubling: 80, 96, 112, 128, 160, ..., 8192.
-constexpr uint32_t class_of(size_t bytes) {
-  if (bytes <= 64) return bytes == 0 ? 0 : static_cast<uint32_t>((bytes - 1) / 16);
-  const auto width = static_cast<uint32_t>(std::bit_width(bytes - 1));
-  return 4 * (width - 7) + static_cast<uint32_t>((bytes - 1) >> (width - 3));
-}
-
-constexpr uint32_t bytes_of_class(uint32_t size_class) {
-  if (size_class < 4) return 16 * (size_class + 1);
-  return (5 + size_class % 4) << (3 + size_class / 4);
-}
-
-constexpr uint32_t kLargestPiece = 8192;
-static_assert(class_of(kLargestPiece) == 31 && bytes_of_class(31) == kLargestPiece);
-static_assert(class_of(65) == 4 && bytes_of_class(4) == 80 && class_of(1024) == 19 && bytes_of_class(19) == 1024);
-
 struct SlabShape {
   uint16_t pages;
   uint16_t pieces;
@@ -51,7 +35,7 @@ constexpr SlabShape shape_of_class(uint32_t size_class) {
 
 constexpr SlabShape largest_slab() {
   SlabShape largest{0, 0};
-  for (uint32_t c = 0; c < 32; ++c) {
+  for (uint32_t c = 0; c < kSizeClasses; ++c) {
     largest.pages = std::max(largest.pages, shape_of_class(c).pages);
     largest.pieces = std::max(largest.pieces, shape_of_class(c).pieces);
   }
@@ -61,9 +45,9 @@ static_assert(largest_slab().pages * kPageBytes <= kChunkUnit && largest_slab().
 
 struct Shapes {
   constexpr Shapes() {
-    for (uint32_t c = 0; c < 32; ++c) of_class[c] = shape_of_class(c);
+    for (uint32_t c = 0; c < kSizeClasses; ++c) of_class[c] = shape_of_class(c);
   }
-  SlabShape of_class[32];
+  SlabShape of_class[kSizeClasses];
 };
 constexpr Shapes kShapes;
 
@@ -73,11 +57,12 @@ constexpr uint32_t pages_for(size_t bytes) { return static_cast<uint32_t>((bytes
   base::fatal("the program freed or resized the address %p, which is not the beginning of an allocation", address);
 }
 
-// The piece's number in its slab.
-uint32_t number_of_piece(PageRecord& slab, const void* address) {
+// Of the piece that begins at the address.
+uint32_t index_of_piece(PageRecord& slab, const void* address) {
   const uint64_t distance = reinterpret_cast<uint64_t>(address) - slab.chunk->address_of(slab);
-  const uint32_t bytes = bytes_of_class(slab.size_class), index = static_cast<uint32_t>(distance) / bytes;
-  if (index * bytes != distance || index >= kShapes.of_class[slab.size_class].pieces) refuse(address);
+  const uint32_t index = number_of_piece(distance, slab.size_class);
+  const bool is_beginning = uint64_t{index} * bytes_of_class(slab.size_class) == distance;
+  if (!is_beginning || index >= kShapes.of_class[slab.size_class].pieces) refuse(address);
   return index;
 }
 
@@ -200,7 +185,7 @@ uint32_t SmallHeap::take_pieces(uint32_t size_class, void** pieces, uint32_t wan
 
 void SmallHeap::put_piece(const void* address, Chunk*& to_release) {
   PageRecord& slab = span_of(address);
-  const uint32_t index = number_of_piece(slab, address);
+  const uint32_t index = index_of_piece(slab, address);
   if (is_free(slab, index)) refuse(address);
   LinkedList<PageRecord>& list = slabs_[slab.size_class];
   slab.free_pieces[index / 64] |= uint64_t{1} << (index % 64);
@@ -221,17 +206,16 @@ void SmallHeap::return_pieces(void* const* pieces, uint32_t count) {
 }
 
 void* SmallHeap::allocate(size_t bytes, size_t alignment, ThreadCache& cache) {
-  const size_t padded = (std::max<size_t>(bytes, 1) + alignment - 1) & ~(alignment - 1);
+  if (void* kept = take_kept(bytes, alignment, cache); kept != nullptr) return kept;
+  const size_t padded = padded_bytes(bytes, alignment);
   if (padded > kLargestPiece) {
     for (;;) {
       if (void* memory = take_whole(pages_for(padded)); memory != nullptr) return memory;
       if (!grow(pages_for(padded))) return nullptr;
     }
   }
-  uint32_t size_class = class_of(padded);
-  while (bytes_of_class(size_class) % alignment != 0) ++size_class;  // the next power of two at the latest
+  const uint32_t size_class = class_for(padded, alignment);
   const bool is_cached = size_class < ThreadCache::kClasses && !cache.is_closed_;
-  if (is_cached && cache.counts_[size_class] > 0) return cache.pieces_[size_class][--cache.counts_[size_class]];
   for (;;) {
     void* pieces[ThreadCache::kMostPieces / 2];
     const uint32_t count = take_pieces(size_class, pieces, is_cached ? ThreadCache::kMostPieces / 2 : 1);
@@ -246,21 +230,28 @@ void* SmallHeap::allocate(size_t bytes, size_t alignment, ThreadCache& cache) {
   }
 }
 
+bool SmallHeap::keep(void* address, ThreadCache& cache) {
+  PageRecord& span = span_of(address);
+  if (span.use != PageUse::slab || span.size_class >= ThreadCache::kClasses) return false;
+  uint8_t& count = cache.counts_[span.size_class];
+  if (count == ThreadCache::kMostPieces || cache.is_closed_) return false;
+  index_of_piece(span, address);  // is one
+  cache.pieces_[span.size_class][count++] = address;
+  return true;
+}
+
 void SmallHeap::free(void* address, ThreadCache& cache) {
+  if (keep(address, cache)) return;
   PageRecord& span = span_of(address);
   if (span.use == PageUse::slab) {
-    number_of_piece(span, address);  // is one
     const uint32_t size_class = span.size_class;
     if (size_class >= ThreadCache::kClasses || cache.is_closed_) return return_pieces(&address, 1);
-    uint8_t& count = cache.counts_[size_class];
+    constexpr uint32_t kHalf = ThreadCache::kMostPieces / 2;  // the older one goes
     void** pieces = cache.pieces_[size_class];
-    if (count == ThreadCache::kMostPieces) {  // the oldest half goes
-      constexpr uint32_t kHalf = ThreadCache::kMostPieces / 2;
-      return_pieces(pieces, kHalf);
-      std::copy(pieces + kHalf, pieces + count, pieces);
-      count = static_cast<uint8_t>(count - kHalf);
-    }
-    pieces[count++] = address;
+    return_pieces(pieces, kHalf);
+    std::copy(pieces + kHalf, pieces + ThreadCache::kMostPieces, pieces);
+    cache.counts_[size_class] = ThreadCache::kMostPieces - kHalf;
+    keep(address, cache);
     return;
   }
   Chunk* to_release = nullptr;
@@ -274,7 +265,7 @@ void SmallHeap::free(void* address, ThreadCache& cache) {
 size_t SmallHeap::usable_bytes(const void* address) {
   PageRecord& span = span_of(address);
   if (span.use == PageUse::whole) return span.count * kPageBytes;
-  number_of_piece(span, address);
+  index_of_piece(span, address);  // is one
   return bytes_of_class(span.size_class);
 }
 

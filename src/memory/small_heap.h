@@ -22,6 +22,7 @@
 
 #include "memory/arena.h"
 #include "memory/chunk.h"
+#include "memory/size_classes.h"
 #include "memory/span_table.h"
 
 namespace spillway::memory {
@@ -29,8 +30,8 @@ namespace spillway::memory {
 // What a thread has freed of one heap and keeps for its next allocations.
 class ThreadCache {
  public:
-  // Pieces of up to 1 KiB.
-  static constexpr uint32_t kClasses = 20, kMostPieces = 16;
+  static constexpr size_t kMostBytes = 1024;
+  static constexpr uint32_t kClasses = class_of(kMostBytes) + 1, kMostPieces = 16;
 
   // From now on nothing is kept: the thread ends.
   void close() { is_closed_ = true; }
@@ -56,10 +57,21 @@ class SmallHeap {
   // kMostAlignment.
   void* allocate(size_t bytes, size_t alignment, ThreadCache& cache);
 
+  // What allocate() gives, if the thread keeps such a piece; else nullptr. Neither locks nor makes room.
+  void* take_kept(size_t bytes, size_t alignment, ThreadCache& cache) {
+    const size_t padded = padded_bytes(bytes, alignment);
+    if (padded > ThreadCache::kMostBytes) return nullptr;
+    const uint32_t size_class = class_for(padded, alignment);
+    if (size_class >= ThreadCache::kClasses || cache.counts_[size_class] == 0) return nullptr;
+    return cache.pieces_[size_class][--cache.counts_[size_class]];
+  }
+
   bool contains(const void* address) const { return arena_.chunk_around(address) != nullptr; }
 
   // REQUIRES: contains(address).
   void free(void* address, ThreadCache& cache);
+  // What free() does, if the thread has a place for the piece; else false. Neither locks nor changes errno.
+  bool keep(void* address, ThreadCache& cache);
   size_t usable_bytes(const void* address);
   // False when it is better moved.
   bool resize_in_place(const void* address, size_t bytes);
@@ -76,8 +88,14 @@ class SmallHeap {
   void unlock_after_fork_in_child() { mutex_ = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; }
 
  private:
-  static constexpr uint32_t kClasses = 32;  // up to 8 KiB
-
+  static size_t padded_bytes(size_t bytes, size_t alignment) {
+    return ((bytes == 0 ? 1 : bytes) + alignment - 1) & ~(alignment - 1);
+  }
+  static uint32_t class_for(size_t padded, size_t alignment) {
+    uint32_t size_class = class_of(padded);
+    while ((bytes_of_class(size_class) & (alignment - 1)) != 0) ++size_class;  // the next power of two at the latest
+    return size_class;
+  }
   bool grow(uint32_t pages);
   void give_back(PageRecord& span, Chunk*& to_release);
   void withdraw(Chunk& chunk, Chunk*& to_release);
@@ -92,8 +110,8 @@ class SmallHeap {
   Arena& arena_;
   pthread_mutex_t mutex_ = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
   SpanTable spans_;
-  LinkedList<PageRecord> slabs_[kClasses];  // that have free pieces
-  Chunk* unused_ = nullptr;                 // all of it is free
+  LinkedList<PageRecord> slabs_[kSizeClasses];  // that have free pieces
+  Chunk* unused_ = nullptr;                     // all of it is free
 };
 
 }  // namespace spillway::memory

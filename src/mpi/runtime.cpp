@@ -16,9 +16,12 @@
 #include "node/attach_protocol.h"
 
 namespace spillway::mpi {
+
+constinit Runtime* internal::the_runtime = nullptr;
+
 namespace {
 
-Runtime* the_runtime = nullptr;
+using internal::the_runtime;
 
 // ---- what the layers below call back ----
 
@@ -336,8 +339,6 @@ void Runtime::retire() {
   scheduler.account_running_time();
   node::retire_rank(self.segment(), self.index());
 }
-
-Runtime* runtime() { return the_runtime; }
 
 void forget_runtime() {
   if (the_runtime != nullptr) the_runtime->arena.detach();

@@ -169,9 +169,13 @@ class Runtime {
   bool finalized_ = false;
 };
 
+namespace internal {
+extern constinit Runtime* the_runtime;
+}
+
 // The rank's runtime, or nullptr: before MPI_Init, in forked children, or when the program was not started by `spillway
 // run`.
-Runtime* runtime();
+inline Runtime* runtime() { return internal::the_runtime; }
 
 // The same while MPI calls are Spillway's: not before MPI_Init and not after MPI_Finalize.
 Runtime* active_runtime();

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <linux/aio_abi.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/system_calls.h"
 
@@ -12,7 +14,7 @@ namespace kernel = base::kernel;
 
 bool RequestQueue::open() { return kernel::make_request_queue(kMostRequests, &context_) == 0; }
 
-void RequestQueue::transfer(Request* requests, size_t count, bool is_write) {
+void RequestQueue::start(Request* requests, size_t count, bool is_write) {
   iocb blocks[kMostRequests] = {};
   iocb* pointers[kMostRequests] = {};
   for (size_t i = 0; i < count; ++i) {
@@ -26,16 +28,20 @@ void RequestQueue::transfer(Request* requests, size_t count, bool is_write) {
     pointers[i] = &block;
     requests[i].done = 0;
   }
+  requests_ = requests;
   // What the kernel does not take, for want of resources or because one is refused, is left undone.
-  const long taken = kernel::submit_requests(context_, count, pointers);
+  pending_ = std::max(0L, kernel::submit_requests(context_, count, pointers));
+}
+
+void RequestQueue::finish() {
   io_event events[kMostRequests];
-  for (long ended = 0; ended < taken;) {
-    const long got = kernel::wait_for_requests(context_, taken - ended, events);
+  while (pending_ > 0) {
+    const long got = kernel::wait_for_requests(context_, pending_, events);
     if (got < 0 && errno == EINTR) continue;
     SPILLWAY_CHECK(got > 0);
     for (long i = 0; i < got; ++i)
-      if (events[i].res > 0) requests[events[i].data].done = static_cast<uint64_t>(events[i].res);
-    ended += got;
+      if (events[i].res > 0) requests_[events[i].data].done = static_cast<uint64_t>(events[i].res);
+    pending_ -= got;
   }
 }
 

@@ -1,4 +1,5 @@
-// Reads and writes of several files at a time, so that their devices work together.
+// Reads and writes that go on while their caller does something else, and several at a time, so that devices work
+// together.
 //
 // Linux's own asynchronous I/O (io_submit): with files that are open with O_DIRECT it needs no thread, and containers
 // and clusters allow it where they forbid io_uring. For the few large requests of a spill file there is no difference.
@@ -30,11 +31,15 @@ class RequestQueue {
   bool open();
   bool is_open() const { return context_ != 0; }
 
-  // Returns when all of them have ended. At most kMostRequests.
-  void transfer(Request* requests, size_t count, bool is_write);
+  // At most kMostRequests, which stay where they are until finish(). REQUIRES: nothing has been started since finish().
+  void start(Request* requests, size_t count, bool is_write);
+  // Returns when all that was started has ended.
+  void finish();
 
  private:
   uint64_t context_ = 0;  // the process's: a forked child must not use it
+  Request* requests_ = nullptr;
+  long pending_ = 0;
 };
 
 }  // namespace spillway::storage

@@ -18,9 +18,6 @@ namespace {
 
 namespace kernel = base::kernel;
 
-// One request of 8 MiB reaches the device's full rate; more at once brings nothing (shared/DESIGN.md, section 5).
-constexpr uint64_t kRequestBytes = 8 << 20;
-
 alignas(4096) constexpr char kZeros[65536] = {};
 
 int open_nameless(const char* directory) {

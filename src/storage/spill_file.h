@@ -17,6 +17,9 @@ namespace spillway::storage {
 // Offsets, lengths and addresses of direct I/O are multiples of this.
 inline constexpr uint64_t kBlockBytes = 4096;
 
+// One request of so many reaches the device's full rate; more at once brings nothing (shared/DESIGN.md, section 5).
+inline constexpr uint64_t kRequestBytes = 8 << 20;
+
 class SpillFile {
  public:
   constexpr SpillFile() = default;

@@ -4,11 +4,9 @@
 
 namespace spillway::storage {
 
-static_assert(RequestQueue::kMostRequests >= base::SpillDirectories::kMost);
-
 void StripedFile::create(const base::SpillDirectories& directories) {
   for (; count_ < directories.count; ++count_) files_[count_].create(directories.paths[count_]);
-  if (count_ > 1) queue_.open();  // else they take turns
+  queue_.open();  // else they take turns, and so do writing and what is done meanwhile
 }
 
 void StripedFile::adopt(const int* descriptors, const base::SpillDirectories& directories) {
@@ -56,43 +54,58 @@ void StripedFile::drop_cache(uint64_t offset, uint64_t bytes) {
   for_each_file(offset, bytes, [](SpillFile& file, uint64_t begin, uint64_t part) { file.drop_cache(begin, part); });
 }
 
-// A stripe of each file at a time.
-void StripedFile::transfer(void* data, uint64_t bytes, uint64_t offset, bool is_write) {
+// Several stripes at a time. The last ones go on, but a read alone, which is waited for anyway.
+void StripedFile::start(void* data, uint64_t bytes, uint64_t offset, bool is_write) {
+  const size_t most = count_ == 1 ? 1 : RequestQueue::kMostRequests;
   for (uint64_t done = 0; done < bytes;) {
-    Request requests[base::SpillDirectories::kMost];
-    const uint64_t begin = offset + done;
-    size_t count = 0;
-    for (; count < count_ && done < bytes; ++count) {
-      const Part part = first_part(offset + done, bytes - done);
-      requests[count] = Request{part.descriptor, static_cast<char*>(data) + done, part.bytes, part.offset, 0};
+    finish();
+    is_write_ = is_write;
+    for (; started_ < most && done < bytes; ++started_) {
+      const Part part = first_part(offset + done, std::min(bytes - done, kRequestBytes));
+      requests_[started_] = Request{part.descriptor, static_cast<char*>(data) + done, part.bytes, part.offset, 0};
+      file_of_request_[started_] = &files_[file_of(offset + done)];
       done += part.bytes;
     }
-    if (count > 1 && queue_.is_open() && is_direct()) queue_.transfer(requests, count, is_write);
-    transfer_some(requests, count, begin, is_write);
+    if (queue_.is_open() && is_direct() && (is_write || started_ > 1))
+      queue_.start(requests_, started_, is_write);
+    else
+      finish();
   }
 }
 
-// What is left of them, one after the other.
-void StripedFile::transfer_some(const Request* requests, size_t count, uint64_t offset, bool is_write) {
-  for (size_t i = 0; i < count; ++i) {
-    const Request& request = requests[i];
-    SpillFile& file = files_[(file_of(offset) + i) % count_];
+// What is left of them is done one after the other.
+void StripedFile::finish() {
+  queue_.finish();
+  for (size_t i = 0; i < started_; ++i) {
+    const Request& request = requests_[i];
+    SpillFile& file = *file_of_request_[i];
     // Direct I/O may end within a block only at a file's end, and then it is done again.
     const uint64_t done = request.done / kBlockBytes * kBlockBytes;
     char* rest = static_cast<char*>(request.data) + done;
     if (done == request.bytes) continue;
-    if (is_write)
+    if (is_write_)
       file.write(rest, request.bytes - done, request.offset + done);
     else
       file.read(rest, request.bytes - done, request.offset + done);
   }
+  started_ = 0;
 }
 
 void StripedFile::write(const void* data, uint64_t bytes, uint64_t offset) {
-  transfer(const_cast<void*>(data), bytes, offset, true);
+  start_write(data, bytes, offset);
+  finish();
 }
 
-void StripedFile::read(void* data, uint64_t bytes, uint64_t offset) { transfer(data, bytes, offset, false); }
+void StripedFile::start_write(const void* data, uint64_t bytes, uint64_t offset) {
+  start(const_cast<void*>(data), bytes, offset, true);
+}
+
+void StripedFile::finish_writes() { finish(); }
+
+void StripedFile::read(void* data, uint64_t bytes, uint64_t offset) {
+  start(data, bytes, offset, false);
+  finish();
+}
 
 void StripedFile::fail_for_damage(uint64_t offset) const { files_[file_of(offset)].fail_for_damage(); }
 

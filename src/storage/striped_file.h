@@ -19,6 +19,7 @@ class StripedFile {
   // Every stripe is a mapping of its own, of which a process may have some ten thousands; and it is long enough for the
   // full rate of a disk.
   static constexpr uint64_t kStripeBytes = 4 << 20;
+  static_assert(2 * kStripeBytes == kRequestBytes);
 
   constexpr StripedFile() = default;
 
@@ -29,6 +30,9 @@ class StripedFile {
 
   bool is_open() const { return count_ != 0; }
   bool is_direct() const;
+
+  // Enough for all devices to work at their full rate. More than that may be on its way at a time.
+  uint64_t bytes_at_once() const { return count_ <= 2 ? kRequestBytes : count_ * kStripeBytes; }
 
   // What a range is in a file: as much as lies there in one piece, from the range's beginning on.
   struct Part {
@@ -43,6 +47,9 @@ class StripedFile {
   void write_zeros(uint64_t offset, uint64_t bytes);
   void forget(uint64_t offset, uint64_t bytes);
   void write(const void* data, uint64_t bytes, uint64_t offset);
+  // The data must stay as they are until finish_writes(), or the next call that reads or writes.
+  void start_write(const void* data, uint64_t bytes, uint64_t offset);
+  void finish_writes();
   void read(void* data, uint64_t bytes, uint64_t offset);
   void drop_cache(uint64_t offset, uint64_t bytes);
   [[noreturn]] void fail_for_damage(uint64_t offset) const;
@@ -52,12 +59,18 @@ class StripedFile {
   uint64_t bytes_before(uint64_t offset, size_t file) const;
   template <typename Operation>
   void for_each_file(uint64_t offset, uint64_t bytes, Operation operation);
-  void transfer(void* data, uint64_t bytes, uint64_t offset, bool is_write);
-  void transfer_some(const Request* requests, size_t count, uint64_t offset, bool is_write);
+  void start(void* data, uint64_t bytes, uint64_t offset, bool is_write);
+  void finish();
 
   SpillFile files_[base::SpillDirectories::kMost];
   size_t count_ = 0;
   RequestQueue queue_;
+
+  // What has been started and has not been finished, and the files that it belongs to.
+  Request requests_[RequestQueue::kMostRequests];
+  SpillFile* file_of_request_[RequestQueue::kMostRequests] = {};
+  size_t started_ = 0;
+  bool is_write_ = false;
 };
 
 }  // namespace spillway::storage

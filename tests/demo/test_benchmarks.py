@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Dict, List
 
 import pytest
-from measuring.control_group import Hierarchy, NoControlGroups, find_hierarchy
+from measuring.control_group import ControlGroup, Hierarchy, NoControlGroups, disk_rate, find_hierarchy
+from measuring.disk_speed import disk_speeds
 from measuring.residency import allowed_bytes, job_limit_bytes
 from measuring.spread import Spread
 from runner import Runner
@@ -126,7 +127,7 @@ def test_apps(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, not
     small += ["--repeats", 1, "--folder", spill_dir]
     content = measured(run, build_dir, tmp_path, "apps", *small)
     assert [row["application"] for row in content["measurements"]] == ["kmeans", "sgd-elements"]
-    for row, few_ranks, target_count in zip(content["measurements"], ([2], [1, 4]), (3, 4)):
+    for row, few_ranks, target_count in zip(content["measurements"], ([2], [1, 4]), (4, 4)):
         ways = row["ways"]
         in_memory = [f"in_memory_{ranks}" for ranks in (16, *few_ranks)]
         for name in ("spillway_1", "spillway_2", "controlled", "explicit", "serial", *in_memory):
@@ -177,6 +178,22 @@ def test_says_when_memory_cannot_be_limited(tmp_path: Path, mounts: str) -> None
     root = machine_with(tmp_path, {"proc/self/cgroup": "0::/user\n", "proc/mounts": mounts, "sys/user/tasks": ""})
     with pytest.raises(NoControlGroups):
         find_hierarchy(root)
+
+
+def test_the_rate_of_the_disk_is_limited(run: Runner, spill_dir: Path) -> None:
+    write = ["dd", "if=/dev/zero", f"of={spill_dir / 'zeros'}", "bs=4M", "count=10", "oflag=direct"]
+    try:
+        with ControlGroup(1 << 30, may_swap=False, rate=disk_rate(spill_dir, 40 * 1000000)) as group:
+            assert 0.7 < run(*group.words(write), status=0).wall_s < 10
+    except NoControlGroups as reason:
+        pytest.skip(f"cannot run: {reason}")
+    assert not group.path.exists()
+
+
+def test_speed_of_the_disk(spill_dir: Path) -> None:
+    speeds = disk_speeds(spill_dir, 16)
+    assert set(speeds) == {"first write", "write", "read"} and min(speeds.values()) > 1e6
+    assert not list(spill_dir.iterdir())
 
 
 def test_allowance_is_the_stated_one() -> None:

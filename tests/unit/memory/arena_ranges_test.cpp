@@ -46,6 +46,18 @@ TEST_F(ArenaRangesTest, writes_nothing_more_for_what_was_unloaded_before) {
   EXPECT_TRUE(is_filled(memory, 4 * kMiB, 1));
 }
 
+TEST_F(ArenaRangesTest, what_is_unloaded_is_in_the_file_when_the_call_returns) {
+  constexpr uint64_t kBytes = 12 * kMiB;
+  unsigned char* memory = allocate_unloaded(kBytes, 0);
+  for (int round = 1; round <= 30; ++round) {
+    fill(memory, kBytes, round);
+    const std::vector<unsigned char> last(memory + kBytes - kPage, memory + kBytes);
+    unload_range(memory, kBytes);
+    ASSERT_EQ(memcmp(memory + kBytes - kPage, last.data(), kPage), 0) << round;  // at once
+    ASSERT_TRUE(is_filled(memory, kBytes, round)) << round;
+  }
+}
+
 TEST_F(ArenaRangesTest, unloads_no_more_than_the_pages_that_the_range_touches) {
   unsigned char* memory = allocate_unloaded(4 * kMiB, 2);
   fill(memory, 4 * kMiB, 3);

@@ -21,7 +21,7 @@ enum class Refusal {
   nameless_files,  // O_TMPFILE: EOPNOTSUPP
   direct_flag,     // setting O_DIRECT: EINVAL
   preallocation,   // fallocate in all its forms: EOPNOTSUPP
-  space,           // pwrite: ENOSPC
+  space,           // pwrite and io_submit: ENOSPC
   device,          // pread: EIO
   request_queues,  // io_setup: ENOSYS
 };
@@ -35,7 +35,7 @@ inline void refuse(Refusal refusal) {
     uint32_t bits;  // refused when the argument has all of these
     uint32_t error;
   };
-  Rule rule{};
+  Rule rule{}, second{};
   switch (refusal) {
     case Refusal::nameless_files:
       rule = {__NR_openat, 2, O_TMPFILE, EOPNOTSUPP};
@@ -48,6 +48,7 @@ inline void refuse(Refusal refusal) {
       break;
     case Refusal::space:
       rule = {__NR_pwrite64, 0, 0, ENOSPC};
+      second = {__NR_io_submit, 0, 0, ENOSPC};
       break;
     case Refusal::device:
       rule = {__NR_pread64, 0, 0, EIO};
@@ -56,15 +57,19 @@ inline void refuse(Refusal refusal) {
       rule = {__NR_io_setup, 0, 0, ENOSYS};
       break;
   }
-  std::vector<sock_filter> program = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, rule.number, 0, 4),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(rule.argument)),
-      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, rule.bits),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, rule.bits, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | rule.error),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
+  std::vector<sock_filter> program;
+  for (const Rule& each : {rule, second}) {
+    if (each.error == 0) continue;
+    program.insert(program.end(), {
+                                      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber),
+                                      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, each.number, 0, 4),
+                                      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(each.argument)),
+                                      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, each.bits),
+                                      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, each.bits, 0, 1),
+                                      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | each.error),
+                                  });
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
   SPILLWAY_CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
   SPILLWAY_CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);

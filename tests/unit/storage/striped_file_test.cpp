@@ -1,6 +1,8 @@
 #include "storage/striped_file.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,7 +48,11 @@ class StripedFileTest : public testing::Test {
       } else {
         part.fill(round);
         memcpy(expected.data() + begin, part.data(), bytes);
-        file.write(part.data(), bytes, begin);
+        // In two parts, of which one is on its way when the other one comes.
+        const uint64_t half = bytes / kBlockBytes / 2 * kBlockBytes;
+        file.start_write(part.data(), half, begin);
+        file.start_write(part.data() + half, bytes - half, begin + half);
+        if (random.one_in(2)) file.finish_writes();  // else whoever reads waits for it
       }
       file.drop_cache(begin, bytes);
       file.read(part.data(), bytes, begin);
@@ -124,10 +130,31 @@ TEST_F(StripedFileDeathTest, works_where_several_requests_at_a_time_are_refused)
   EXPECT_EXIT(
       {
         refuse(Refusal::request_queues);
-        check_against_memory(3);
+        for (size_t count : {1, 3}) check_against_memory(count);
         _exit(10);
       },
       testing::ExitedWithCode(10), "");
+}
+
+TEST_F(StripedFileDeathTest, a_write_that_was_started_fails_when_it_is_finished) {
+  StripedFile other;
+  other.create(first(1));
+  const bool is_direct = other.is_direct();
+  EXPECT_EXIT(
+      {
+        StripedFile file;
+        file.create(first(1));
+        file.reserve(0, kMiB);
+        Buffer data(kMiB);
+        signal(SIGXFSZ, SIG_IGN);
+        rlimit limit{};
+        limit.rlim_cur = limit.rlim_max = kMiB / 2;
+        SPILLWAY_CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+        file.start_write(data.fill(1).data(), kMiB, 0);
+        if (file.is_direct()) fputs("started\n", stderr);
+        file.finish_writes();
+      },
+      testing::ExitedWithCode(1), std::string(is_direct ? "started\n" : "") + ".*cannot put 1 MiB more .*");
 }
 
 TEST_F(StripedFileDeathTest, names_the_directory_whose_device_fails) {
