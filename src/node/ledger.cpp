@@ -15,10 +15,6 @@ constexpr uint64_t kMiB = 1 << 20;
 // not be stopped soon can be, unless they compute on and on.
 constexpr uint64_t kPatienceElsewhereNs = 1000000000;
 
-// To unload anything, the rank's threads are stopped and its pages looked at, which takes as long as writing this much
-// does. Small allocations may ask for 64 KiB at a time.
-constexpr uint64_t kLeastRequestBytes = kMiB;
-
 // What is never unloaded grows while a rank runs, and is seen when it has grown. Ranks are admitted as if each had
 // grown by this much.
 constexpr uint64_t kGrowthPerRank = kMiB;
@@ -257,15 +253,13 @@ uint64_t Ledger::room_asked_for() const {
 }
 
 void Ledger::ask_for_room(uint64_t missing, Victims victims) {
-  uint64_t least = std::min(kLeastRequestBytes, self_.header().budget_bytes / 64);
   uint64_t asked = room_asked_for();
   while (asked < missing) {
     RankRecord* victim = best_victim(victims);
     if (victim == nullptr) return;
-    const uint64_t share = std::min(spare_bytes(*victim), std::max(missing - asked, least));
+    const uint64_t share = std::min(spare_bytes(*victim), missing - asked);
     victim->evict_wanted += share;
     asked += share;
-    least -= std::min(least, share);
     LocalRank::ring(*victim);
   }
 }
