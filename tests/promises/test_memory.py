@@ -14,6 +14,7 @@ MIB = 1 << 20
         pytest.param(16, 2, 192, 48, id="4_times_budget"),
         pytest.param(32, 1, 224, 112, id="16_times_budget"),
         pytest.param(16, 2, 256, 16, id="fits"),
+        pytest.param(256, 2, 400, 3, id="256_ranks"),
     ],
 )
 def test_ranks_stay_within_budget_and_slack(run, job, phases, summary, flavour, ranks, slots, budget_mib, mib_per_rank):
