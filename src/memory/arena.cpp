@@ -30,9 +30,6 @@ constexpr uint64_t kBounceBytes = 1 << 20;
 constexpr uint64_t kBatchBytes = 64 << 20;
 constexpr uint32_t kBatchRegions = 64;
 
-// What is read ahead of the rank's turn is left to the kernel once in as many turns.
-constexpr uint64_t kEpochsUntilLook = 8;
-
 // Enough for the work arrays of an iteration; beyond it, clearing pages is small beside the work on what they hold.
 constexpr uint64_t kMaximumSpareBytes = 128 << 20;
 
@@ -62,10 +59,11 @@ bool Arena::reserve_addresses() {
   auto* table = static_cast<AddressSpace::Range*>(
       map_private((kMaximumRegions + 2) * sizeof(AddressSpace::Range), PROT_READ | PROT_WRITE));
   const uint64_t units = bytes / UseHistory::kUnitBytes;
-  auto* history = static_cast<uint8_t*>(map_private(2 * units, PROT_READ | PROT_WRITE));
-  if (!regions_ || !region_of_granule_ || !written_ || !table || !history)
+  auto* history = static_cast<uint16_t*>(map_private(units * sizeof(uint16_t), PROT_READ | PROT_WRITE));
+  auto* samples = static_cast<uint8_t*>(map_private(units, PROT_READ | PROT_WRITE));
+  if (!regions_ || !region_of_granule_ || !written_ || !table || !history || !samples)
     base::fatal("cannot map the tables of the storage-backed memory");
-  history_.initialise(history, history + units);
+  history_.initialise(history, samples);
   const auto first = reinterpret_cast<uint64_t>(range);
   begin_ = round_up(first + 1, kHugePageBytes);  // with a gap: no mapping is in the arena with a part of it only
   const uint64_t end = first + bytes - checksum_bytes(bytes);
@@ -370,8 +368,7 @@ void Arena::write_dirty_pages(Region& region, Occasion occasion, UnloadResult& r
       write_span(reinterpret_cast<void*>(span_begin), span_end - span_begin, region.offset_of(span_begin), has_gaps,
                  result);
   };
-  UseRecorder use(history_, region.predictor, region.file_offset, Pages{region.begin, region.bytes},
-                  epoch_ % kEpochsUntilLook == 0);
+  UseRecorder use(history_, region.predictor, region.file_offset, Pages{region.begin, region.bytes});
   uint64_t present_bytes = 0;
   const auto collect = [&](const PageRun& run) {
     if (span_end != 0 && run.begin - span_end <= (region.is_file_backed ? kGapBytes : 0)) {
@@ -407,6 +404,7 @@ void Arena::write_dirty_pages(Region& region, Occasion occasion, UnloadResult& r
     for (PageRun part; next_needed(run, part, occasion);) note(part);
   }
   write_collected();
+  present_bytes += use.unread_bytes();
   if (region.is_file_backed) result.loaded_bytes += present_bytes - std::min(present_bytes, region.renewed_bytes);
 }
 

@@ -272,7 +272,7 @@ class Arena {
     // Since it was mapped from the spill file: what was renewed of it, and where last.
     uint64_t renewed_bytes = 0;
     Pages last_renewed{0, 0};
-    RewritePredictor predictor{};
+    UsePredictor predictor{};
     uint64_t loaded_bytes = 0;    // AllocationReport
     uint64_t written_bytes = 0;   // the same
     uint32_t pieces = 0;          // that have been exchanged for other memory since: a mapping each

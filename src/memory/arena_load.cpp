@@ -78,11 +78,21 @@ void Arena::load_piece(Region& region, uint64_t begin, uint64_t bytes) {
   note_piece(region);
 }
 
-// As the program's own reading would, 2 MiB at a time: asked to read ahead for itself, the kernel would take small
-// pages, which are slower to fill and to map.
+// Into the page cache, as the program's own reading would, 2 MiB at a time: asked to read ahead for itself, the kernel
+// would take small pages, which are slower to fill and to map. By a mapping of its own, so that the rank's page table
+// tells what it has read of it.
 void Arena::read_piece(const Region& region, uint64_t begin, uint64_t bytes) {
-  kernel::advise(reinterpret_cast<void*>(begin), bytes, kernel::kPopulateRead);
-  history_.note_read_ahead(region.offset_of(begin), bytes);
+  const uint64_t place = region.offset_of(begin);
+  for (uint64_t done = 0, part_bytes = 0; done < bytes; done += part_bytes) {
+    const auto part = file_.first_part(place + done, bytes - done);
+    part_bytes = part.bytes;
+    void* contents = kernel::map(nullptr, part.bytes, PROT_READ, MAP_SHARED, part.descriptor, part.offset);
+    if (contents == MAP_FAILED) return;  // the rank reads it when it touches it
+    kernel::advise(contents, part.bytes, MADV_HUGEPAGE);
+    kernel::advise(contents, part.bytes, kernel::kPopulateRead);
+    kernel::unmap(contents, part.bytes);
+  }
+  history_.note_read_ahead(place, bytes);
 }
 
 // What is to be done for a block of a region that is mapped from the file.

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 #include "memory/page_map.h"
 #include "memory/pages.h"
@@ -21,33 +20,48 @@ namespace spillway::memory {
 
 enum class Use : uint8_t { little, read, rewritten };
 
-// Whether a block is rewritten next, from whether it was in up to four phases before (its *past*): what followed on the
-// same past in the blocks of the same region. So a phase is recognized by those before it, and programs that repeat
-// theirs are learned in two rounds (as processors learn branches, from local histories: Yeh and Patt 1991). A phase
-// counts once, however many blocks it rewrites.
-class RewritePredictor {
+// Whether something happens to a block next, as that it is rewritten, from whether it did in up to four phases before
+// (its *past*): what followed on the same past in the blocks of the same region. So a phase is recognized by those
+// before it, and programs that repeat theirs are learned in two rounds (as processors learn branches, from local
+// histories: Yeh and Patt 1991). A phase counts once, however many blocks it happens to.
+class PhasePredictor {
  public:
   // A past is a 1, and then a bit for each phase, the last one lowest.
   static constexpr uint8_t kNoPast = 1, kPasts = 32;
 
-  static uint8_t longer(uint8_t past, bool was_rewritten) {
-    const auto next = static_cast<uint8_t>(past << 1 | (was_rewritten ? 1 : 0));
+  static uint8_t longer(uint8_t past, bool happened) {
+    const auto next = static_cast<uint8_t>(past << 1 | (happened ? 1 : 0));
     return next < kPasts ? next : static_cast<uint8_t>((next & (kPasts / 2 - 1)) | kPasts / 2);
   }
 
   bool expects(uint8_t past) const { return past != kNoPast && counter(past) >= 2; }
 
-  void learn(uint8_t past, bool was_rewritten) {
+  void learn(uint8_t past, bool happened) {
     const uint64_t before = counter(past);
-    const uint64_t after = was_rewritten ? std::min<uint64_t>(before + 1, 3) : before - std::min<uint64_t>(before, 1);
+    const uint64_t after = happened ? std::min<uint64_t>(before + 1, 3) : before - std::min<uint64_t>(before, 1);
     counters_ ^= (before ^ after) << 2 * past;
   }
 
  private:
   uint64_t counter(uint8_t past) const { return counters_ >> 2 * past & 3; }
 
-  // Two bits for each past; at first 2 where the block was rewritten in all phases, else 0.
+  // Two bits for each past; at first 2 where it happened in all phases, else 0.
   uint64_t counters_ = 0x8000000080008080;
+};
+
+// Of a region.
+struct UsePredictor {
+  PhasePredictor rewritten;
+  PhasePredictor read;
+};
+
+// What became of a block in a phase, and what was known before.
+struct BlockUse {
+  uint8_t rewrite_past;
+  uint8_t read_past;
+  bool was_rewritten;
+  bool was_read;
+  uint64_t unread_bytes;  // read ahead, and not touched
 };
 
 class UseHistory {
@@ -55,8 +69,8 @@ class UseHistory {
   static constexpr uint64_t kBlockBytes = 2 << 20;
   static constexpr uint64_t kUnitBytes = 64 << 10;  // places of allocations are multiples of this
 
-  // Both have a byte, zero, for each unit of the file.
-  void initialise(uint8_t* entries, uint8_t* samples) {
+  // Both have an entry, zero, for each unit of the file.
+  void initialise(uint16_t* entries, uint8_t* samples) {
     entries_ = entries;
     samples_ = samples;
   }
@@ -66,15 +80,15 @@ class UseHistory {
   }
 
   // What is expected next of the block.
-  Use use_of(uint64_t place, const RewritePredictor& predictor) const {
-    const uint8_t known = entries_[place / kUnitBytes];
-    if (predictor.expects(past_of(known))) return Use::rewritten;
-    return (known & kWasRead) != 0 ? Use::read : Use::little;
+  Use use_of(uint64_t place, const UsePredictor& predictor) const {
+    const uint16_t known = entries_[place / kUnitBytes];
+    if (predictor.rewritten.expects(rewrite_past_of(known))) return Use::rewritten;
+    return predictor.read.expects(read_past_of(known)) ? Use::read : Use::little;
   }
   // False once Spillway has put something in the place of what the kernel would bring in.
   bool is_left_to_kernel(uint64_t place) const { return (entries_[place / kUnitBytes] & kPresence) == kMapped; }
 
-  uint64_t rewritten_bytes(uint64_t place, uint64_t bytes, const RewritePredictor& predictor) const {
+  uint64_t rewritten_bytes(uint64_t place, uint64_t bytes, const UsePredictor& predictor) const {
     uint64_t sum = 0;
     for (uint64_t at = 0; at < bytes; at += kBlockBytes)
       if (use_of(place + at, predictor) == Use::rewritten) sum += std::min(kBlockBytes, bytes - at);
@@ -101,19 +115,19 @@ class UseHistory {
   }
 
   // The block, which is at `address`, is unloaded; of its bytes so many have been touched, and written, since it was
-  // mapped from the file. `looks_again`: what was read ahead is left to the kernel next time, to see whether it is
-  // read. Returns the block's past before, and whether it was rewritten now, for the predictor.
-  std::pair<uint8_t, bool> note_unloaded(uint64_t place, uint64_t address, uint64_t bytes, uint64_t touched_bytes,
-                                         uint64_t written_bytes, bool looks_again) {
-    uint8_t& known = entry(place);
-    const uint8_t presence = known & kPresence, past = past_of(known);
-    bool was_rewritten = written_bytes >= bytes / 2, was_read = touched_bytes >= bytes / 2;
+  // mapped from the file.
+  BlockUse note_unloaded(uint64_t place, uint64_t address, uint64_t bytes, uint64_t touched_bytes,
+                         uint64_t written_bytes) {
+    uint16_t& known = entry(place);
+    const uint16_t presence = known & kPresence;
+    BlockUse use{rewrite_past_of(known), read_past_of(known), written_bytes >= bytes / 2, touched_bytes >= bytes / 2,
+                 presence == kReadAhead ? bytes - touched_bytes : 0};
     if (presence == kLoaded)
-      was_rewritten = was_read = has_changed(place, reinterpret_cast<const char*>(address), bytes);
-    if (presence == kReadAhead) was_read = !looks_again;
-    if (presence == kRenewed) was_rewritten = was_read = false;  // there is no use in loading it
-    known = static_cast<uint8_t>(RewritePredictor::longer(past, was_rewritten) | (was_read ? kWasRead : 0));
-    return {past, was_rewritten};
+      use.was_rewritten = use.was_read = has_changed(place, reinterpret_cast<const char*>(address), bytes);
+    if (presence == kRenewed) use.was_rewritten = use.was_read = false;  // there is no use in loading it
+    known = static_cast<uint16_t>(PhasePredictor::longer(use.rewrite_past, use.was_rewritten) |
+                                  PhasePredictor::longer(use.read_past, use.was_read) << kReadShift);
+    return use;
   }
 
   // The blocks are unloaded, and that tells nothing.
@@ -122,12 +136,13 @@ class UseHistory {
   }
 
  private:
-  // Of each entry: the past, whether the block was read last time, and how it has come into memory since.
-  static constexpr uint8_t kPast = 0x1f, kWasRead = 0x20, kPresence = 0xc0;
-  static constexpr uint8_t kMapped = 0x00, kLoaded = 0x40, kReadAhead = 0x80, kRenewed = 0xc0;
+  // Of each entry: the past of being rewritten, that of being read, and how the block has come into memory since.
+  static constexpr uint16_t kPast = 0x1f, kReadShift = 5, kPresence = 0xc000;
+  static constexpr uint16_t kMapped = 0x0000, kLoaded = 0x4000, kReadAhead = 0x8000, kRenewed = 0xc000;
   static constexpr uint64_t kSampleAt = 32 << 10, kSampleBytes = 64;
 
-  static uint8_t past_of(uint8_t known) { return std::max<uint8_t>(known & kPast, RewritePredictor::kNoPast); }
+  static uint8_t rewrite_past_of(uint16_t known) { return std::max<uint8_t>(known & kPast, PhasePredictor::kNoPast); }
+  static uint8_t read_past_of(uint16_t known) { return rewrite_past_of(static_cast<uint16_t>(known >> kReadShift)); }
 
   // All pages of what was loaded at once count as dirty: whether it was worth that is seen from one line of each unit.
   static uint8_t sample_of(const char* unit, uint64_t bytes) {
@@ -151,29 +166,30 @@ class UseHistory {
     for (uint64_t at = 0; at < bytes; at += kBlockBytes) visit(place + at);
   }
 
-  void set_presence(uint64_t place, uint8_t presence) {
-    entry(place) = static_cast<uint8_t>((entry(place) & ~kPresence) | presence);
+  void set_presence(uint64_t place, uint16_t presence) {
+    entry(place) = static_cast<uint16_t>((entry(place) & ~kPresence) | presence);
   }
-  uint8_t& entry(uint64_t place) { return entries_[place / kUnitBytes]; }
+  uint16_t& entry(uint64_t place) { return entries_[place / kUnitBytes]; }
 
-  uint8_t* entries_ = nullptr;
+  uint16_t* entries_ = nullptr;
   uint8_t* samples_ = nullptr;
 };
 
 // Adds up the pages of a region, in order, as it is unloaded.
 class UseRecorder {
  public:
-  UseRecorder(UseHistory& history, RewritePredictor& predictor, uint64_t place, const Pages& pages, bool looks_again)
+  UseRecorder(UseHistory& history, UsePredictor& predictor, uint64_t place, const Pages& pages)
       : history_(history),
         predictor_(predictor),
-        looks_again_(looks_again),
         block_(pages.begin),
         at_(pages.begin),
         end_(pages.end()),
         place_(place - pages.begin) {}
   ~UseRecorder() {
-    for (uint8_t past = 0; past < RewritePredictor::kPasts; ++past)
-      if (votes_[past] != 0) predictor_.learn(past, votes_[past] > 0);
+    for (uint8_t past = 0; past < PhasePredictor::kPasts; ++past) {
+      if (rewrite_votes_[past] != 0) predictor_.rewritten.learn(past, rewrite_votes_[past] > 0);
+      if (read_votes_[past] != 0) predictor_.read.learn(past, read_votes_[past] > 0);
+    }
   }
   UseRecorder(const UseRecorder&) = delete;
   UseRecorder& operator=(const UseRecorder&) = delete;
@@ -187,25 +203,31 @@ class UseRecorder {
       at_ += part;
       left -= part;
       if (at_ != block_end) continue;
-      const auto [past, was_rewritten] =
-          history_.note_unloaded(place_ + block_, block_, block_end - block_, touched_, written_, looks_again_);
-      votes_[past] += was_rewritten ? 1 : -1;
+      const BlockUse use = history_.note_unloaded(place_ + block_, block_, block_end - block_, touched_, written_);
+      rewrite_votes_[use.rewrite_past] += use.was_rewritten ? 1 : -1;
+      read_votes_[use.read_past] += use.was_read ? 1 : -1;
+      unread_bytes_ += use.unread_bytes;
       block_ = block_end;
       touched_ = written_ = 0;
     }
   }
 
+  // Of the pages so far, what was read ahead and has not been touched.
+  uint64_t unread_bytes() const { return unread_bytes_; }
+
  private:
   UseHistory& history_;
-  RewritePredictor& predictor_;
-  bool looks_again_;
+  UsePredictor& predictor_;
   uint64_t block_;  // addresses
   uint64_t at_;
   uint64_t end_;
   uint64_t place_;  // to be added to an address, modulo 2^64
   uint64_t touched_ = 0;
   uint64_t written_ = 0;
-  int64_t votes_[RewritePredictor::kPasts] = {};  // of blocks with the same past: how many more were rewritten than not
+  uint64_t unread_bytes_ = 0;
+  // Of blocks with the same past: to how many more it happened than not.
+  int64_t rewrite_votes_[PhasePredictor::kPasts] = {};
+  int64_t read_votes_[PhasePredictor::kPasts] = {};
 };
 
 }  // namespace spillway::memory
