@@ -82,7 +82,7 @@ def test_script_that_knows_nothing_of_spillway_works_out_of_core(script_job, pla
 def test_objects_of_python_are_unloaded_where_python_takes_them_from_malloc(script_job, plain_script, tmp_path):
     """As the how-to page says: 8 ranks with 40 MiB of strings and lists, in less memory than they need."""
     ranks, mib = 8, 40
-    memory = f"{16 + ranks * 20 + ranks * mib // 2}M"
+    memory = f"{16 + ranks * 20 + ranks * mib // 4}M"  # with half of it, 8 ranks of Open MPI have nearly enough
     report = ["--summary", "json", "--summary-file", tmp_path / "summary"]
     environment = {"PYTHONMALLOC": "malloc"}
     finished = script_job(ranks, 1, "objects.py", mib, memory=memory, report=report, env=environment)
