@@ -373,13 +373,12 @@ void Arena::write_dirty_pages(Region& region, Occasion occasion, UnloadResult& r
   const auto collect = [&](const PageRun& run) {
     if (span_end != 0 && run.begin - span_end <= (region.is_file_backed ? kGapBytes : 0)) {
       has_gaps |= run.begin != span_end;
-      span_end = run.begin + run.bytes;
     } else {
       write_collected();
       span_begin = run.begin;
-      span_end = run.begin + run.bytes;
       has_gaps = false;
     }
+    span_end = run.begin + run.bytes;
     if (span_end - span_begin < file_.bytes_at_once()) return;
     write_collected();
     span_end = 0;
