@@ -51,8 +51,7 @@ void CallLock::release() {}
 namespace spillway::interpose {
 
 // Members of the classes below; which of them prints is enough to see the order.
-UnmanagedScope::UnmanagedScope() = default;
-UnmanagedScope::~UnmanagedScope() = default;
+constinit SPILLWAY_STATIC_TLS int internal::unmanaged_depth = 0;
 LibraryCall::LibraryCall() : runtime_(nullptr), lock_(false) {}
 LibraryCall::~LibraryCall() = default;
 
