@@ -82,8 +82,10 @@ def _figures(samples: List[Sample]) -> Dict[str, object]:
         "iteration_s": [sample.iteration_s for sample in samples],
         "wall_s": [sample.wall_s for sample in samples],
         "read_bytes": [sample.traffic.read_bytes if sample.traffic else None for sample in samples],
-        "iteration_read_bytes": [s.iteration_traffic.read_bytes if s.iteration_traffic else None for s in samples],
         "written_bytes": [sample.traffic.written_bytes if sample.traffic else None for sample in samples],
+        # In all iterations but the first.
+        "later_read_bytes": [s.iteration_traffic.read_bytes if s.iteration_traffic else None for s in samples],
+        "later_written_bytes": [s.iteration_traffic.written_bytes if s.iteration_traffic else None for s in samples],
     }
 
 

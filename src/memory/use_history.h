@@ -141,8 +141,9 @@ class UseHistory {
   static constexpr uint16_t kMapped = 0x0000, kLoaded = 0x4000, kReadAhead = 0x8000, kRenewed = 0xc000;
   static constexpr uint64_t kSampleAt = 32 << 10, kSampleBytes = 64;
 
-  static uint8_t rewrite_past_of(uint16_t known) { return std::max<uint8_t>(known & kPast, PhasePredictor::kNoPast); }
-  static uint8_t read_past_of(uint16_t known) { return rewrite_past_of(static_cast<uint16_t>(known >> kReadShift)); }
+  static uint8_t past_in(int bits) { return std::max<uint8_t>(bits & kPast, PhasePredictor::kNoPast); }
+  static uint8_t rewrite_past_of(uint16_t known) { return past_in(known); }
+  static uint8_t read_past_of(uint16_t known) { return past_in(known >> kReadShift); }
 
   // All pages of what was loaded at once count as dirty: whether it was worth that is seen from one line of each unit.
   static uint8_t sample_of(const char* unit, uint64_t bytes) {

@@ -35,11 +35,12 @@ def assert_is_spread(figures: Dict, repeats: int) -> None:
     assert 0 < figures["least"] <= figures["median"] <= figures["most"]
 
 
-# With one library: what it costs is the pages' matter, and that it works is other tests'.
-def test_pagerank(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None) -> None:
+def test_pagerank(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
+) -> None:
     swaps_before = Path("/proc/swaps").read_text()
     small = ["--scale", 20, "--ranks", 8, "--factor", 3, "--repeats", 1, "--iterations", 2]
-    small += ["--in-core-turns", 2, "--folder", spill_dir]
+    small += ["--in-core-turns", 2, "--mpi", flavour, "--folder", spill_dir]
     content = measured(run, build_dir, tmp_path, "pagerank", *small)
     contenders = {row["name"]: row for row in content["contenders"]}
     for name in (
@@ -92,8 +93,10 @@ def test_micro(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothi
             assert_is_spread(row[figure], 2)
 
 
-def test_memory(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None) -> None:
-    small = ["--ranks", 4, "--mib", 16, "--rounds", 3, "--repeats", 1, "--modes", "read,pieces"]
+def test_memory(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
+) -> None:
+    small = ["--ranks", 4, "--mib", 16, "--rounds", 3, "--repeats", 1, "--modes", "read,pieces", "--mpi", flavour]
     small += ["--strategies", "auto,araw"]
     content = measured(run, build_dir, tmp_path, "memory", *small, "--folder", spill_dir)
     assert list(content["modes"]) == ["read", "pieces"]
@@ -120,7 +123,7 @@ def test_storage(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, 
 
 
 def test_apps(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None) -> None:
-    small = ["--applications", "kmeans,sgd-elements", "--size", 64, "--factors", "4", "--iterations", 2]
+    small = ["--applications", "kmeans,sgd-elements", "--size", 96, "--factors", "4", "--iterations", 2]
     small += ["--repeats", 1, "--folder", spill_dir]
     content = measured(run, build_dir, tmp_path, "apps", *small)
     assert [row["application"] for row in content["measurements"]] == ["kmeans", "sgd-elements"]
