@@ -56,6 +56,10 @@ inline ssize_t read_at(int descriptor, void* data, uint64_t bytes, uint64_t offs
   return syscall(SYS_pread64, descriptor, data, bytes, offset);
 }
 
+inline ssize_t write_bytes(int descriptor, const void* data, uint64_t bytes) {
+  return syscall(SYS_write, descriptor, data, bytes);
+}
+
 inline ssize_t write_at(int descriptor, const void* data, uint64_t bytes, uint64_t offset) {
   return syscall(SYS_pwrite64, descriptor, data, bytes, offset);
 }

@@ -22,10 +22,12 @@ void send_to(Runtime& runtime, const Communicator& comm, int rank, const TypedBu
 void send_to_others(Runtime& runtime, const Communicator& comm, const TypedBuffer& buffer, int first) {
   const int others = comm.size - first - (comm.rank >= first ? 1 : 0);
   if (others == 0) return;
-  mpi::PackedStream packed(buffer);
-  mpi::SharedSend shared(runtime, packed, static_cast<uint32_t>(others));
+  std::vector<uint32_t> receivers;
+  receivers.reserve(static_cast<size_t>(others));
   for (int rank = first; rank < comm.size; ++rank)
-    if (rank != comm.rank) shared.to(address_of(comm, rank));
+    if (rank != comm.rank) receivers.push_back(comm.peers[static_cast<size_t>(rank)]);
+  mpi::PackedStream packed(buffer);
+  mpi::send_to_all(runtime, address_of(comm, comm.rank), receivers, packed);
 }
 
 int copy_local(const TypedBuffer& from, const TypedBuffer& to) {

@@ -62,11 +62,11 @@ class Signals {
   std::deque<message::PostedReceive> receives_;
 };
 
-// A barrier of `members` (local ranks), asleep: after it all enter the library at once. The first member hears of all
-// others, then all of it.
+// A barrier of `members` (ranks of MPI_COMM_WORLD), asleep: after it all enter the library at once. The first member
+// hears of all others, then all of it.
 void gather_asleep(Runtime& runtime, uint64_t context, const std::vector<uint32_t>& members, const char* function) {
   if (members.size() <= 1) return;
-  const uint32_t me = runtime.self.index();
+  const uint32_t me = runtime.self.world_rank();
   const auto signal = [&](uint32_t to) {
     mpi::send_bytes(runtime, mpi::Address{to, context, static_cast<int>(me), 0}, nullptr, 0);
   };

@@ -52,7 +52,7 @@ class SignalsOfProgram {
 void leave_critical_section(mpi::Runtime& runtime) {
   if (runtime.critical_section.exit() != spillway::node::CriticalResult::done) return;
   fprintf(stderr, "spillway: rank %u has called MPI_Finalize inside the critical section, which is free again\n",
-          runtime.self.index());
+          runtime.self.world_rank());
 }
 
 // A rank that has called MPI_Finalize goes on computing in its slot; when the process ends, the slot is free.

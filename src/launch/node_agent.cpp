@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
@@ -72,6 +73,7 @@ NodeAgent::NodeAgent(NodeOptions options)
       report_(options_.report_descriptor),
       message_spills_(make_message_spill_files(options_.spill_directories)),
       segment_(make_segment(options_)),
+      courier_bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       job_(segment_, last_component(options_.command[0])),
       deadlock_watch_(segment_),
       slot_lender_(segment_) {}
@@ -243,7 +245,7 @@ void NodeAgent::greet(Connection& connection, const AttachMessage& hello) {
     return refuse("MPI_COMM_WORLD has " + std::to_string(hello.world_size) + " ranks, but this node runs " +
                   std::to_string(rank_count) + ": jobs over more than one node are not supported in this version");
   connection.rank = rank;
-  std::vector<int> descriptors = {segment_.descriptor()};
+  std::vector<int> descriptors = {segment_.descriptor(), courier_bell_.number()};
   for (const Descriptor& file : message_spills_) descriptors.push_back(file.number());
   send_message(connection.socket.number(), make_message(MessageKind::welcome), descriptors);
   segments_left_.note(hello.pid);

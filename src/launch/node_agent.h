@@ -56,6 +56,7 @@ class NodeAgent {
   Descriptor report_;
   std::vector<Descriptor> message_spills_;
   node::Segment segment_;
+  Descriptor courier_bell_;
   Job job_;
   DeadlockWatch deadlock_watch_;
   SlotLender slot_lender_;

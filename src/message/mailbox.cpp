@@ -10,7 +10,27 @@ namespace {
 constexpr uint64_t kFlowControlPauseNs = 100000;
 constexpr uint64_t kTagUnit =
     1ull << 32;  // the free list's head carries a counter above the index, against reuse between read and exchange
+
+size_t inlined_bytes(const Cell& cell) {
+  if (cell.kind == CellKind::multicast && !Multicast::is_inlined(cell)) return sizeof(Payload);
+  return cell.kind == CellKind::multicast || cell.payload.place == Place::none ? cell.bytes : 0;
+}
+
 }  // namespace
+
+void Multicast::set_list(Cell& cell, const Payload& list) {
+  if (is_inlined(cell))
+    cell.payload = list;
+  else
+    memcpy(cell.inlined, &list, sizeof list);
+}
+
+Payload Multicast::list_of(const Cell& cell) {
+  if (is_inlined(cell)) return cell.payload;
+  Payload list;
+  memcpy(&list, cell.inlined, sizeof list);
+  return list;
+}
 
 Mailbox::Mailbox(node::LocalRank& self)
     : self_(self), cells_(reinterpret_cast<Cell*>(self.segment().at(self.header().cells_offset))) {}
@@ -39,6 +59,14 @@ void Mailbox::free_cell(uint32_t index) {
 }
 
 void Mailbox::push(uint32_t to, const Cell& cell) {
+  const node::RankPlace place = self_.place_of(to);
+  if (self_.is_local(place)) return put(self_.peer(place.index), cell);
+  push_to_courier(cell);
+}
+
+void Mailbox::push_to_courier(const Cell& cell) { put(self_.segment().courier(), cell); }
+
+void Mailbox::put(node::RankRecord& receiver, const Cell& cell) {
   uint32_t index = take_free_cell();
   while (index == node::kNoIndex) {
     for (uint32_t i = 0; i < self_.rank_count(); ++i) node::LocalRank::ring(self_.peer(i));
@@ -46,12 +74,11 @@ void Mailbox::push(uint32_t to, const Cell& cell) {
     index = take_free_cell();
   }
   Cell& copy = cell_at(index);
-  const size_t inlined = cell.payload.place == Place::none ? cell.bytes : 0;
+  const size_t inlined = inlined_bytes(cell);
   SPILLWAY_CHECK(inlined <= node::kInlineBytes);
   memcpy(reinterpret_cast<std::byte*>(&copy) + sizeof copy.next,
          reinterpret_cast<const std::byte*>(&cell) + sizeof copy.next,
          offsetof(Cell, inlined) - sizeof copy.next + inlined);
-  node::RankRecord& receiver = self_.peer(to);
   uint32_t below = receiver.mailbox_head;
   do copy.next = below;
   while (!receiver.mailbox_head.compare_exchange_weak(below, index));
@@ -63,7 +90,7 @@ void Mailbox::push(uint32_t to, const Cell& cell) {
   const bool is_awaited = (cell.kind == CellKind::message || cell.kind == CellKind::recall) && cell.token != 0;
   if (is_awaited && wake_at > arrivals && receiver.wake_at.compare_exchange_strong(wake_at, arrivals))
     wake_at = arrivals;
-  if (wake_at != 0 && arrivals >= wake_at) node::LocalRank::ring(receiver);
+  if (wake_at != 0 && arrivals >= wake_at) self_.ring_any(receiver);
 }
 
 uint32_t Mailbox::take_stack() {

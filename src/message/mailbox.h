@@ -1,8 +1,8 @@
 // Envelopes between the ranks of a node, and the mailboxes they go through.
 //
-// Each rank has one mailbox: a stack of cells that any rank pushes to without a lock and that its owner takes as a
-// whole and turns round, so that the messages of a sender arrive in the order sent. A cell carries an envelope and,
-// when it is small, the payload.
+// Each rank has one mailbox, and so has the courier, which takes what is for ranks of other nodes: a stack of cells
+// that any rank pushes to without a lock and that its owner takes as a whole and turns round, so that the messages of a
+// sender arrive in the order sent. A cell carries an envelope and, when it is small, the payload.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,12 @@ enum class CellKind : uint32_t {
   acknowledge,  // a synchronous send has been matched: `token` names it at its sender
   recall,       // the sender of `token` has cancelled it: to be taken out, unless it has been matched
   recalled,     // it has been taken out: `token` names it at its sender
+  multicast,    // for the courier only: a message for several ranks of other nodes
+  in_library,   // for the courier only: a rank of this node has begun to wait in the MPI library
 };
 
-// What travels in a cell. `source` and `tag` are MPI's; `sender` is a local rank.
+// What travels in a cell. `source` and `tag` are MPI's; `sender` and `to` are ranks of MPI_COMM_WORLD. Of a multicast,
+// `to` is the number of receivers; their list is a payload of its own (Multicast).
 struct Cell {
   uint32_t next;  // cell below in the mailbox's stack, or in the free list
   CellKind kind;
@@ -31,18 +34,32 @@ struct Cell {
   Payload payload;  // place `none`: the bytes are in `inlined`
   uint32_t sender;
   uint32_t token;  // 0: the sender does not wait for an acknowledgement
+  uint32_t to;
   std::byte inlined[node::kInlineBytes];
 };
 static_assert(sizeof(Cell) == node::kCellBytes, "cells are an array in the shared segment");
-static_assert(offsetof(Cell, inlined) == 56);
+static_assert(offsetof(Cell, inlined) == 60);
+
+// Where the parts of a multicast's cell are: the data in `payload`, and the list in `inlined`; or, when the data are
+// small, the other way round. The list has `to` ranks of MPI_COMM_WORLD, of 4 bytes each.
+class Multicast {
+ public:
+  static bool is_inlined(const Cell& cell) { return cell.bytes <= node::kInlineBytes; }
+  static void set_list(Cell& cell, const Payload& list);
+  static Payload list_of(const Cell& cell);
+};
 
 class Mailbox {
  public:
   explicit Mailbox(node::LocalRank& self);
 
-  // Puts a copy of `cell` into the mailbox of local rank `to` and wakes it if it waits for that. When all cells of the
-  // node are in use, waits, still with its slot, until sleeping ranks have emptied their mailboxes.
+  // Puts a copy of `cell` into the mailbox of rank `to` of MPI_COMM_WORLD, or into the courier's when that is on
+  // another node, and wakes who waits for it. When all cells of the node are in use, waits, still with its slot, until
+  // sleeping ranks have emptied their mailboxes.
   void push(uint32_t to, const Cell& cell);
+
+  // The same into the courier's own mailbox.
+  void push_to_courier(const Cell& cell);
 
   // Takes all cells that have arrived, oldest first: calls accept(cell) for each. Returns their number.
   template <typename Accept>
@@ -60,6 +77,7 @@ class Mailbox {
   }
 
  private:
+  void put(node::RankRecord& receiver, const Cell& cell);
   Cell& cell_at(uint32_t index) const { return cells_[index]; }
   uint32_t take_stack();
   uint32_t take_free_cell();

@@ -31,7 +31,7 @@ struct Communicator {
   int rank = 0;  // in the local group
   int size = 0;  // of the local group
   bool is_inter = false;
-  std::vector<uint32_t> local_group;  // local ranks of the node, by rank in the local group
+  std::vector<uint32_t> local_group;  // ranks of MPI_COMM_WORLD, by rank in the local group
   std::vector<uint32_t> peers;        // the same of those that messages go to: the remote group of an intercommunicator
   int promised_numbers = 0;           // of communicators that nonblocking calls make of this one
   int collective_tag = kBlocking;     // of its collective operations' messages

@@ -147,7 +147,7 @@ base::SpillDirectories directories_of_job(node::Attachment& attachment) {
 Runtime::Runtime(node::Attachment attachment, int world_rank, const base::SpillDirectories& directories,
                  memory::Arena& managed, memory::SmallHeap& small_allocations)
     : attachment_(std::move(attachment)),
-      self(attachment_.take_segment(), static_cast<uint32_t>(world_rank)),
+      self(attachment_.take_place(world_rank)),
       ledger(self),
       scheduler(self, ledger),
       critical_section(self, scheduler),
@@ -238,7 +238,7 @@ void Runtime::give_back(uint32_t sender, uint32_t token) {
 }
 
 void Runtime::recall(uint32_t to, uint32_t token) {
-  if (to != self.index()) return send_word(*this, to, message::CellKind::recall, token);
+  if (to != self.world_rank()) return send_word(*this, to, message::CellKind::recall, token);
   take_news();
   if (!take_back(to, token)) return;
   unacknowledged_.erase(token);

@@ -31,14 +31,14 @@ namespace spillway::mpi {
 
 class Runtime {
  public:
-  // Joins the job: takes the segment from `attachment`. The rank has no slot yet.
+  // Joins the job: takes its place from `attachment`. The rank has no slot yet.
   Runtime(node::Attachment attachment, int world_rank, const base::SpillDirectories& directories, memory::Arena& arena,
           memory::SmallHeap& small_heap);
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
  private:
-  node::Attachment attachment_;  // before `self`, which takes the segment out of it
+  node::Attachment attachment_;  // before `self`, which takes its place out of it
 
  public:
   node::LocalRank self;

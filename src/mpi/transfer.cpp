@@ -12,7 +12,7 @@ message::Cell cell_for(Runtime& runtime, message::ByteStream& data, uint64_t byt
   cell.kind = message::CellKind::message;
   cell.bytes = bytes;
   cell.payload = message::Payload{};
-  cell.sender = runtime.self.index();
+  cell.sender = runtime.self.world_rank();
   cell.token = 0;
   if (bytes <= node::kInlineBytes) {
     data.read(cell.inlined, bytes);
@@ -22,13 +22,22 @@ message::Cell cell_for(Runtime& runtime, message::ByteStream& data, uint64_t byt
   return cell;
 }
 
-void push(Runtime& runtime, message::Cell& cell, const Address& address) {
+void address_cell(message::Cell& cell, const Address& address) {
   cell.context = address.context;
   cell.source = address.source;
   cell.tag = address.tag;
+  cell.to = address.to;
+}
+
+void count_sent(Runtime& runtime, const message::Cell& cell) {
   auto& statistics = runtime.self.record().statistics;
   statistics.sent_messages.store(statistics.sent_messages + 1);
   statistics.sent_bytes.store(statistics.sent_bytes + cell.bytes);
+}
+
+void push(Runtime& runtime, message::Cell& cell, const Address& address) {
+  address_cell(cell, address);
+  count_sent(runtime, cell);
   runtime.mailbox.push(address.to, cell);
 }
 
@@ -46,10 +55,25 @@ void send_bytes(Runtime& runtime, const Address& address, const void* data, uint
   push(runtime, cell, address);
 }
 
-SharedSend::SharedSend(Runtime& runtime, PackedStream& data, uint32_t receivers)
-    : runtime_(runtime), cell_(cell_for(runtime, data, data.bytes(), receivers)) {}
-
-void SharedSend::to(const Address& address) { push(runtime_, cell_, address); }
+void send_to_all(Runtime& runtime, const Address& address, const std::vector<uint32_t>& receivers, PackedStream& data) {
+  std::vector<uint32_t> remote;
+  for (uint32_t to : receivers)
+    if (!runtime.self.is_local(runtime.self.place_of(to))) remote.push_back(to);
+  const auto copies = static_cast<uint32_t>(receivers.size() - remote.size() + (remote.empty() ? 0 : 1));
+  message::Cell cell = cell_for(runtime, data, data.bytes(), copies);
+  address_cell(cell, address);
+  for (uint32_t to : receivers) {
+    count_sent(runtime, cell);
+    if (!runtime.self.is_local(runtime.self.place_of(to))) continue;
+    cell.to = to;
+    runtime.mailbox.push(to, cell);
+  }
+  if (remote.empty()) return;
+  cell.kind = message::CellKind::multicast;
+  cell.to = static_cast<uint32_t>(remote.size());
+  message::Multicast::set_list(cell, runtime.store.put(remote.data(), remote.size() * sizeof(uint32_t)));
+  runtime.mailbox.push_to_courier(cell);
+}
 
 void send_word(Runtime& runtime, uint32_t to, message::CellKind kind, uint32_t token) {
   message::Cell cell;
@@ -59,8 +83,9 @@ void send_word(Runtime& runtime, uint32_t to, message::CellKind kind, uint32_t t
   cell.tag = 0;
   cell.bytes = 0;
   cell.payload = message::Payload{};
-  cell.sender = runtime.self.index();
+  cell.sender = runtime.self.world_rank();
   cell.token = token;
+  cell.to = to;
   runtime.mailbox.push(to, cell);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "memory/overwrites.h"
 #include "message/mailbox.h"
@@ -14,7 +15,7 @@ class Runtime;
 
 // Where a message goes, and as what.
 struct Address {
-  uint32_t to = 0;  // local rank of the node
+  uint32_t to = 0;  // rank of MPI_COMM_WORLD
   uint64_t context = 0;
   int source = 0;  // the sender's rank, as the receiver knows it
   int tag = 0;
@@ -27,16 +28,8 @@ void send(Runtime& runtime, const Address& address, PackedStream& data, uint32_t
 // The same of `bytes` at `data`; for algorithms of our own.
 void send_bytes(Runtime& runtime, const Address& address, const void* data, uint64_t bytes);
 
-// The same message for many receivers: one copy of the payload for all of them.
-class SharedSend {
- public:
-  SharedSend(Runtime& runtime, PackedStream& data, uint32_t receivers);
-  void to(const Address& address);
-
- private:
-  Runtime& runtime_;
-  message::Cell cell_;
-};
+// The same message for many receivers: one copy of the payload on each node. `address.to` is of no account.
+void send_to_all(Runtime& runtime, const Address& address, const std::vector<uint32_t>& receivers, PackedStream& data);
 
 // What is said of a synchronous message between its sender and its receiver.
 void send_word(Runtime& runtime, uint32_t to, message::CellKind kind, uint32_t token);

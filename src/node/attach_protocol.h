@@ -17,7 +17,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kAttachMagic = 0x53504c41;  // "SPLA"
-inline constexpr uint32_t kAttachVersion = 3;
+inline constexpr uint32_t kAttachVersion = 4;
 
 // Names of environment variables. Set by the agent for spillway-rank, which hands them on to the program.
 inline constexpr char kSocketVariable[] = "SPILLWAY_SOCKET";    // abstract socket name, without the leading NUL
@@ -27,14 +27,15 @@ inline constexpr char kPreloadVariable[] = "SPILLWAY_PRELOAD";  // preloaded lib
 // may set anew, since all ranks must have the same.
 inline constexpr char kSpillDirsVariable[] = "SPILLWAY_JOB_SPILL_DIRS";
 
-// That a message has with it: the segment's, and that of a message spill file for each directory.
-inline constexpr size_t kMostDescriptors = 1 + base::SpillDirectories::kMost;
+// That a message has with it: the segment's, the eventfd that the courier sleeps on, and that of a message spill file
+// for each directory.
+inline constexpr size_t kMostDescriptors = 2 + base::SpillDirectories::kMost;
 
 enum class Role : uint32_t { rank_parent = 1, rank_library = 2 };
 
 enum class MessageKind : uint32_t {
   hello = 1,      // process -> agent, first message
-  welcome = 2,    // agent -> rank_library, with descriptors: the segment, the message spill files
+  welcome = 2,    // agent -> rank_library, with descriptors: the segment, the courier's bell, the message spill files
   refused = 3,    // agent -> process, `text` says why
   started = 4,    // rank_parent -> agent: the program runs as `pid`
   exited = 5,     // rank_parent -> agent: the program ended with `wait_status` (as waitpid gives it)

@@ -41,27 +41,33 @@ std::optional<Attachment> Attachment::connect(int world_rank, int world_size) {
   if (reply.kind != static_cast<uint32_t>(MessageKind::welcome))
     base::fatal("the node agent refuses rank %d: %.400s", world_rank, reply.text);
   attachment.segment_ = descriptors[0];
-  std::copy(descriptors.begin() + 1, descriptors.end(), attachment.message_spills_.begin());
+  attachment.courier_bell_ = descriptors[1];
+  std::copy(descriptors.begin() + 2, descriptors.end(), attachment.message_spills_.begin());
   return attachment;
 }
 
 Attachment::Attachment(Attachment&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)),
       segment_(std::exchange(other.segment_, -1)),
+      courier_bell_(std::exchange(other.courier_bell_, -1)),
       message_spills_(other.take_message_spills()) {}
 
 Attachment::~Attachment() {
-  for (int descriptor : {socket_, segment_})
+  for (int descriptor : {socket_, segment_, courier_bell_})
     if (descriptor >= 0) close(descriptor);
   for (int descriptor : message_spills_)
     if (descriptor >= 0) close(descriptor);
 }
 
-Segment Attachment::take_segment() {
+LocalRank Attachment::take_place(int world_rank) {
   std::string problem;
   Segment segment = Segment::attach(std::exchange(segment_, -1), problem);
   if (!segment) base::fatal("%s", problem.c_str());
-  return segment;
+  const RankPlace place = segment.places()[static_cast<size_t>(world_rank)];
+  if (place.node != segment.header().node_index) base::fatal("this process is a rank of another node");
+  LocalRank self(std::move(segment), place.index);
+  self.set_courier_bell(std::exchange(courier_bell_, -1));
+  return self;
 }
 
 Attachment::SpillDescriptors Attachment::take_message_spills() {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/spill_directories.h"
-#include "node/segment.h"
+#include "node/local_rank.h"
 
 namespace spillway::node {
 
@@ -21,10 +21,10 @@ class Attachment {
   Attachment& operator=(Attachment&&) = delete;
   ~Attachment();
 
-  // The segment, and the node's message spill files: one for each spill directory, and -1 behind them. Each may be
-  // taken once.
+  // The place of rank `world_rank` in the segment, and the node's message spill files: one for each spill directory,
+  // and -1 behind them. Each may be taken once.
   using SpillDescriptors = std::array<int, base::SpillDirectories::kMost>;
-  Segment take_segment();
+  LocalRank take_place(int world_rank);
   SpillDescriptors take_message_spills();
   size_t message_spill_count() const;
 
@@ -40,6 +40,7 @@ class Attachment {
 
   int socket_ = -1;
   int segment_ = -1;
+  int courier_bell_ = -1;
   SpillDescriptors message_spills_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
+#include "base/system_calls.h"
 
 namespace spillway::node {
 namespace {
@@ -33,6 +34,12 @@ void LocalRank::ring_next_rank(Segment& segment) {
 void LocalRank::ring(RankRecord& rank) {
   rank.doorbell.fetch_add(1);
   base::futex_wake(rank.doorbell);
+}
+
+void LocalRank::ring_any(RankRecord& receiver) const {
+  if (&receiver != &segment_.courier()) return ring(receiver);
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = base::kernel::write_bytes(courier_bell_, &one, sizeof one);
 }
 
 void LocalRank::ring_loading_ranks(Segment& segment) {

@@ -51,6 +51,9 @@ class LocalRank {
   RankRecord& record() const { return segment_.rank(index_); }
   RankRecord& peer(uint32_t index) const { return segment_.rank(index); }
   uint32_t index() const { return index_; }
+  uint32_t world_rank() const { return static_cast<uint32_t>(record().world_rank.load()); }
+  RankPlace place_of(uint32_t world_rank) const { return segment_.places()[world_rank]; }
+  bool is_local(RankPlace place) const { return place.node == header().node_index; }
   uint32_t rank_count() const { return header().rank_count; }
   // Where all ranks may run at a time.
   bool has_processor_of_its_own() const { return header().cpu_count >= rank_count(); }
@@ -61,6 +64,11 @@ class LocalRank {
 
   // Wakes `rank` if it sleeps, so that it looks at its record and its mailbox.
   static void ring(RankRecord& rank);
+
+  // The same for a rank of this node or its courier, which sleeps on a descriptor (an eventfd) together with its
+  // connections.
+  void ring_any(RankRecord& receiver) const;
+  void set_courier_bell(int descriptor) { courier_bell_ = descriptor; }
 
   // Rings every rank that waits for room; when none does, the one that is to get room ahead of its slot, if there may
   // be enough. [lock]
@@ -78,6 +86,7 @@ class LocalRank {
 
   Segment segment_;
   uint32_t index_;
+  int courier_bell_ = -1;
   RankHooks hooks_;
   uint64_t rest_ns_ = 0;  // the last one, while its threads cannot be stopped
 };

@@ -57,13 +57,17 @@ NodeLock::~NodeLock() {
 
 Segment Segment::create(const SegmentConfig& config) {
   const uint64_t store_bytes = std::max(config.budget_bytes / 2, kLeastStoreBytes);
+  std::vector<RankPlace> places = config.places;
+  if (places.empty())
+    for (uint32_t i = 0; i < config.rank_count; ++i) places.push_back(RankPlace{config.node_index, i});
   SegmentHeader layout{};
   layout.rank_count = config.rank_count;
   layout.memory_chunk_count = std::min<uint64_t>(store_bytes / kMemoryChunkBytes, kNoIndex - 1);
   layout.spill_chunk_count = std::min<uint64_t>(config.spill_capacity_bytes / kSpillChunkBytes, 1u << 24);
   layout.cell_count = std::max(kLeastCells, kCellsPerPair * config.rank_count * config.rank_count);
-  layout.ranks_offset = round_up(sizeof(SegmentHeader), kPage);
-  layout.cells_offset = round_up(layout.ranks_offset + config.rank_count * sizeof(RankRecord), kPage);
+  layout.places_offset = sizeof(SegmentHeader);
+  layout.ranks_offset = round_up(layout.places_offset + places.size() * sizeof(RankPlace), kPage);
+  layout.cells_offset = round_up(layout.ranks_offset + (config.rank_count + 1) * sizeof(RankRecord), kPage);
   layout.memory_pool_offset = layout.cells_offset + layout.cell_count * kCellBytes;
   layout.spill_pool_offset = layout.memory_pool_offset + pool_table_bytes(layout.memory_chunk_count);
   layout.chunks_offset = round_up(layout.spill_pool_offset + pool_table_bytes(layout.spill_chunk_count), 2 << 20);
@@ -93,11 +97,15 @@ Segment Segment::create(const SegmentConfig& config) {
   header->version = kSegmentVersion;
   header->segment_bytes = layout.segment_bytes;
   header->rank_count = config.rank_count;
+  header->world_size = static_cast<uint32_t>(places.size());
+  header->node_count = config.node_count;
+  header->node_index = config.node_index;
   header->slot_count = config.slot_count;
   header->budget_bytes = config.budget_bytes;
   header->strategy = config.strategy;
   header->minimum_managed_bytes = config.minimum_managed_bytes;
   header->cpu_count = config.cpu_count;
+  header->places_offset = layout.places_offset;
   header->ranks_offset = layout.ranks_offset;
   header->cells_offset = layout.cells_offset;
   header->cell_count = layout.cell_count;
@@ -113,7 +121,8 @@ Segment Segment::create(const SegmentConfig& config) {
   header->critical_rank = kNoIndex;
   header->next_rank = kNoIndex;
   Segment segment(descriptor, static_cast<std::byte*>(base), layout.segment_bytes);
-  for (uint32_t i = 0; i < config.rank_count; ++i) {
+  std::copy(places.begin(), places.end(), reinterpret_cast<RankPlace*>(segment.at(layout.places_offset)));
+  for (uint32_t i = 0; i <= config.rank_count; ++i) {
     auto* record = new (&segment.rank(i)) RankRecord{};
     record->mailbox_head = kNoIndex;
     record->world_rank = -1;

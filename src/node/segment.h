@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "node/segment_layout.h"
 
@@ -20,6 +22,11 @@ struct SegmentConfig {
   Strategy strategy = Strategy::automatic;
   bool keeps_checksums = true;
   uint64_t spill_capacity_bytes = 1ull << 40;  // most that the message spill file may ever hold
+  // Of a job on several nodes: which one this is, and the place of each rank of the job. Without places, the node's
+  // ranks are all there are.
+  uint32_t node_count = 1;
+  uint32_t node_index = 0;
+  std::vector<RankPlace> places{};
 };
 
 // Tables of one pool of chunks of the message store; message/chunk_pool.h gives them meaning.
@@ -47,6 +54,12 @@ class Segment {
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
   RankRecord& rank(uint32_t index) const { return reinterpret_cast<RankRecord*>(base_ + header().ranks_offset)[index]; }
+  // Of the courier.
+  RankRecord& courier() const { return rank(header().rank_count); }
+  // By rank in MPI_COMM_WORLD.
+  std::span<const RankPlace> places() const {
+    return {reinterpret_cast<const RankPlace*>(base_ + header().places_offset), header().world_size};
+  }
   std::byte* at(uint64_t offset) const { return base_ + offset; }
 
  private:

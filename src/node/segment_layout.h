@@ -5,8 +5,8 @@
 // It holds offsets and indices, never pointers. Every process that maps it was built from this header; `version`
 // is checked on attach, and tests/unit freezes sizes and offsets: change them together with kSegmentVersion.
 //
-//   SegmentHeader | RankRecord[rank_count] | Cell[cell_count] | memory pool's tables | spill pool's tables | chunks |
-//   checksums of the message spill file
+//   SegmentHeader | RankPlace[world_size] | RankRecord[rank_count + 1] | Cell[cell_count] | memory pool's tables |
+//   spill pool's tables | chunks | checksums of the message spill file
 //
 // Fields between ranks are atomics, or are guarded by `SegmentHeader::lock` where the comment says [lock].
 #pragma once
@@ -20,7 +20,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
-inline constexpr uint32_t kSegmentVersion = 10;
+inline constexpr uint32_t kSegmentVersion = 11;
 inline constexpr uint32_t kNoIndex = 0xffffffffu;
 
 // A rank holds a slot in `running` and, of those that wait for room, in `loading`. `delegated` is a rank inside a call
@@ -57,7 +57,14 @@ struct RankStatistics {
   std::atomic<uint64_t> unloads;  // times it was asked to make room
 };
 
-// One per local rank. Alignment keeps the doorbells of two ranks out of one cache line.
+// Where a rank of MPI_COMM_WORLD runs: on which node of the job, and which of the node's ranks it is.
+struct RankPlace {
+  uint32_t node;
+  uint32_t index;
+};
+
+// One per local rank, and one behind them for the courier, which has a mailbox and a doorbell like a rank, but is never
+// counted or scheduled as one. Alignment keeps the doorbells of two ranks out of one cache line.
 struct alignas(128) RankRecord {
   std::atomic<uint32_t> state;     // RankState. Set by the rank and, on a grant, by whoever gives it the slot. [lock]
   std::atomic<int32_t> pid;        // set on attach; 0 before
@@ -107,10 +114,14 @@ struct SegmentHeader {
   // Set by the agent before any rank attaches; constant.
   uint32_t rank_count;  // ranks of this node
   uint32_t slot_count;
+  uint32_t world_size;  // ranks of the job
+  uint32_t node_count;
+  uint32_t node_index;             // of this node
+  uint32_t cpu_count;              // that the job may use
   uint64_t budget_bytes;           // of the node: storage-backed memory + message store + base memory beyond the slack
   uint64_t minimum_managed_bytes;  // smaller static variables stay in memory
-  uint32_t cpu_count;              // that the job may use
   Strategy strategy;
+  uint64_t places_offset;
   uint64_t ranks_offset;
   uint64_t cells_offset;
   uint64_t cell_count;
@@ -141,11 +152,16 @@ struct SegmentHeader {
   std::atomic<uint64_t> next_critical_ticket;  // [lock]
   std::atomic<uint32_t> critical_rank;         // local rank inside the critical section, or kNoIndex [lock]
   std::atomic<uint32_t> next_rank;             // that gets room before it gets its slot, or kNoIndex [lock]
+
+  // Between nodes: whether those of the others know that ranks of this one are in the MPI library, and how many other
+  // nodes have such ranks (courier/library_watch.h).
+  std::atomic<uint32_t> is_library_use_known;
+  std::atomic<uint32_t> nodes_in_library;
 };
 
 // One envelope, with the payload inside when it is small. Cells are passed between ranks through mailboxes.
 inline constexpr uint32_t kCellBytes = 256;
-inline constexpr uint32_t kInlineBytes = 200;
+inline constexpr uint32_t kInlineBytes = 196;
 
 // Chunks of the message store: in memory, and in the node's message spill file.
 inline constexpr uint64_t kMemoryChunkBytes = 8192;

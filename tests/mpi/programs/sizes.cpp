@@ -8,7 +8,7 @@
 namespace {
 
 std::vector<size_t> sizes_up_to(size_t longest) {
-  std::vector<size_t> sizes = {0, 1, 7, 63, 64, 199, 200, 201, 255, 256, 4095, 4096, 8191, 8192, 8193, 16384, 65537};
+  std::vector<size_t> sizes = {0, 1, 7, 63, 64, 195, 196, 197, 255, 256, 4095, 4096, 8191, 8192, 8193, 16384, 65537};
   for (size_t size = 262144; size <= std::min(longest, size_t{4} << 20); size *= 4)
     for (size_t near : {size - 1, size, size + 1}) sizes.push_back(near);
   if (longest > 262144) sizes.push_back(longest);

@@ -11,58 +11,65 @@
 namespace spillway::node {
 namespace {
 
-TEST(SegmentLayoutTest, version_10_has_these_sizes) {
+TEST(SegmentLayoutTest, version_11_has_these_sizes) {
   EXPECT_EQ(kSegmentMagic, 0x53504c57u);
-  EXPECT_EQ(kSegmentVersion, 10u);
-  EXPECT_EQ(sizeof(SegmentHeader), 256u);
+  EXPECT_EQ(kSegmentVersion, 11u);
+  EXPECT_EQ(sizeof(SegmentHeader), 288u);
+  EXPECT_EQ(sizeof(RankPlace), 8u);
   EXPECT_EQ(sizeof(RankRecord), 384u);
   EXPECT_EQ(alignof(RankRecord), 128u);
   EXPECT_EQ(sizeof(RankStatistics), 96u);
   EXPECT_EQ(kCellBytes, 256u);
-  EXPECT_EQ(kInlineBytes, 200u);
+  EXPECT_EQ(kInlineBytes, 196u);
   EXPECT_EQ(kMemoryChunkBytes, 8192u);
   EXPECT_EQ(kSpillChunkBytes, 262144u);
 }
 
-TEST(SegmentLayoutTest, version_10_has_the_header_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_11_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, magic), 0u);
   EXPECT_EQ(offsetof(SegmentHeader, version), 4u);
   EXPECT_EQ(offsetof(SegmentHeader, segment_bytes), 8u);
   EXPECT_EQ(offsetof(SegmentHeader, rank_count), 16u);
   EXPECT_EQ(offsetof(SegmentHeader, slot_count), 20u);
-  EXPECT_EQ(offsetof(SegmentHeader, budget_bytes), 24u);
-  EXPECT_EQ(offsetof(SegmentHeader, minimum_managed_bytes), 32u);
-  EXPECT_EQ(offsetof(SegmentHeader, cpu_count), 40u);
-  EXPECT_EQ(offsetof(SegmentHeader, strategy), 44u);
-  EXPECT_EQ(offsetof(SegmentHeader, ranks_offset), 48u);
-  EXPECT_EQ(offsetof(SegmentHeader, cells_offset), 56u);
-  EXPECT_EQ(offsetof(SegmentHeader, cell_count), 64u);
-  EXPECT_EQ(offsetof(SegmentHeader, memory_pool_offset), 72u);
-  EXPECT_EQ(offsetof(SegmentHeader, spill_pool_offset), 80u);
-  EXPECT_EQ(offsetof(SegmentHeader, chunks_offset), 88u);
-  EXPECT_EQ(offsetof(SegmentHeader, checksums_offset), 96u);
-  EXPECT_EQ(offsetof(SegmentHeader, memory_chunk_count), 104u);
-  EXPECT_EQ(offsetof(SegmentHeader, spill_chunk_count), 112u);
-  EXPECT_EQ(offsetof(SegmentHeader, lock), 120u);
-  EXPECT_EQ(offsetof(SegmentHeader, free_slots), 160u);
-  EXPECT_EQ(offsetof(SegmentHeader, attached_ranks), 164u);
-  EXPECT_EQ(offsetof(SegmentHeader, finished_ranks), 168u);
-  EXPECT_EQ(offsetof(SegmentHeader, job_failed), 172u);
-  EXPECT_EQ(offsetof(SegmentHeader, next_load_ticket), 176u);
-  EXPECT_EQ(offsetof(SegmentHeader, store_bytes), 184u);
-  EXPECT_EQ(offsetof(SegmentHeader, resident_bytes), 192u);
-  EXPECT_EQ(offsetof(SegmentHeader, base_bytes), 200u);
-  EXPECT_EQ(offsetof(SegmentHeader, peak_bytes), 208u);
-  EXPECT_EQ(offsetof(SegmentHeader, free_cells), 216u);
-  EXPECT_EQ(offsetof(SegmentHeader, used_cells), 224u);
-  EXPECT_EQ(offsetof(SegmentHeader, loading_ranks), 232u);
-  EXPECT_EQ(offsetof(SegmentHeader, overtakings), 236u);
-  EXPECT_EQ(offsetof(SegmentHeader, next_critical_ticket), 240u);
-  EXPECT_EQ(offsetof(SegmentHeader, critical_rank), 248u);
-  EXPECT_EQ(offsetof(SegmentHeader, next_rank), 252u);
+  EXPECT_EQ(offsetof(SegmentHeader, world_size), 24u);
+  EXPECT_EQ(offsetof(SegmentHeader, node_count), 28u);
+  EXPECT_EQ(offsetof(SegmentHeader, node_index), 32u);
+  EXPECT_EQ(offsetof(SegmentHeader, budget_bytes), 40u);
+  EXPECT_EQ(offsetof(SegmentHeader, minimum_managed_bytes), 48u);
+  EXPECT_EQ(offsetof(SegmentHeader, cpu_count), 36u);
+  EXPECT_EQ(offsetof(SegmentHeader, strategy), 56u);
+  EXPECT_EQ(offsetof(SegmentHeader, places_offset), 64u);
+  EXPECT_EQ(offsetof(SegmentHeader, ranks_offset), 72u);
+  EXPECT_EQ(offsetof(SegmentHeader, cells_offset), 80u);
+  EXPECT_EQ(offsetof(SegmentHeader, cell_count), 88u);
+  EXPECT_EQ(offsetof(SegmentHeader, memory_pool_offset), 96u);
+  EXPECT_EQ(offsetof(SegmentHeader, spill_pool_offset), 104u);
+  EXPECT_EQ(offsetof(SegmentHeader, chunks_offset), 112u);
+  EXPECT_EQ(offsetof(SegmentHeader, checksums_offset), 120u);
+  EXPECT_EQ(offsetof(SegmentHeader, memory_chunk_count), 128u);
+  EXPECT_EQ(offsetof(SegmentHeader, spill_chunk_count), 136u);
+  EXPECT_EQ(offsetof(SegmentHeader, lock), 144u);
+  EXPECT_EQ(offsetof(SegmentHeader, free_slots), 184u);
+  EXPECT_EQ(offsetof(SegmentHeader, attached_ranks), 188u);
+  EXPECT_EQ(offsetof(SegmentHeader, finished_ranks), 192u);
+  EXPECT_EQ(offsetof(SegmentHeader, job_failed), 196u);
+  EXPECT_EQ(offsetof(SegmentHeader, next_load_ticket), 200u);
+  EXPECT_EQ(offsetof(SegmentHeader, store_bytes), 208u);
+  EXPECT_EQ(offsetof(SegmentHeader, resident_bytes), 216u);
+  EXPECT_EQ(offsetof(SegmentHeader, base_bytes), 224u);
+  EXPECT_EQ(offsetof(SegmentHeader, peak_bytes), 232u);
+  EXPECT_EQ(offsetof(SegmentHeader, free_cells), 240u);
+  EXPECT_EQ(offsetof(SegmentHeader, used_cells), 248u);
+  EXPECT_EQ(offsetof(SegmentHeader, loading_ranks), 256u);
+  EXPECT_EQ(offsetof(SegmentHeader, overtakings), 260u);
+  EXPECT_EQ(offsetof(SegmentHeader, next_critical_ticket), 264u);
+  EXPECT_EQ(offsetof(SegmentHeader, critical_rank), 272u);
+  EXPECT_EQ(offsetof(SegmentHeader, next_rank), 276u);
+  EXPECT_EQ(offsetof(SegmentHeader, is_library_use_known), 280u);
+  EXPECT_EQ(offsetof(SegmentHeader, nodes_in_library), 284u);
 }
 
-TEST(SegmentLayoutTest, version_10_has_the_rank_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_11_has_the_rank_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(RankRecord, state), 0u);
   EXPECT_EQ(offsetof(RankRecord, pid), 4u);
   EXPECT_EQ(offsetof(RankRecord, doorbell), 8u);
@@ -106,9 +113,9 @@ TEST(SegmentLayoutTest, states_have_these_numbers) {
   EXPECT_EQ(static_cast<uint32_t>(RankState::finished), 7u);
 }
 
-TEST(AttachProtocolTest, version_3_has_these_fields_at_these_offsets) {
+TEST(AttachProtocolTest, version_4_has_these_fields_at_these_offsets) {
   EXPECT_EQ(kAttachMagic, 0x53504c41u);
-  EXPECT_EQ(kAttachVersion, 3u);
+  EXPECT_EQ(kAttachVersion, 4u);
   EXPECT_EQ(sizeof(AttachMessage), 512u);
   EXPECT_EQ(offsetof(AttachMessage, kind), 8u);
   EXPECT_EQ(offsetof(AttachMessage, role), 12u);
