@@ -214,7 +214,7 @@ def _run(options: RunOptions, library_directory: str) -> int:
     from .report import parse_report
 
     report = parse_report(text)
-    if report.figures["attached_ranks"] == 0 and not report.failure:
+    if report.attached_ranks == 0 and not report.failure:
         sys.stderr.write(
             "spillway: warning: no rank called MPI_Init, so Spillway had nothing to do: no memory was unloaded, no "
             "slot was waited for\n"

@@ -1,39 +1,51 @@
-"""What the node agent reports of a finished job: the lines specified in src/launch/report.h."""
+"""What the job's agent reports of a finished job: the lines specified in src/launch/report.h."""
 
 from typing import Dict, Iterable, List, NamedTuple, Optional
 
 RankFigures = Dict[str, int]
 
 
-class JobReport(NamedTuple):
+class NodeReport(NamedTuple):
     host: str
+    figures: Dict[str, int]
+
+
+class JobReport(NamedTuple):
     exit_status: int
     failure: Optional[Dict[str, str]]  # message, cause and remedy
-    figures: Dict[str, int]
+    wall_ns: int
+    nodes: List[NodeReport]  # those that could still report
     states: List[str]  # by rank
     ranks: List[RankFigures]
 
     def total(self, key: str) -> int:
         return sum(rank[key] for rank in self.ranks)
 
+    @property
+    def attached_ranks(self) -> int:
+        return sum(node.figures["attached_ranks"] for node in self.nodes)
+
 
 def parse_report(text: str) -> JobReport:
-    words: Dict[str, str] = {}
+    job: Dict[str, str] = {}
+    nodes: List[Dict[str, str]] = []
     ranks: Dict[int, Dict[str, str]] = {}
     for line in text.splitlines():
         key, _, value = line.partition(" ")
         if key == "rank":
             number, *fields = value.split()
             ranks[int(number)] = dict(field.split("=", 1) for field in fields)
+        elif key == "node":
+            nodes.append({"host": value})
         else:
-            words[key] = value
-    failure = [words.pop(key, "").replace("\\n", "\n") for key in ("failure", "cause", "remedy")]
+            (nodes[-1] if nodes else job)[key] = value
+    failure = [job.pop(key, "").replace("\\n", "\n") for key in ("failure", "cause", "remedy")]
     ordered = [ranks[number] for number in sorted(ranks)]
     return JobReport(
-        host=words.pop("host", ""),
-        exit_status=int(words.get("exit_status", "1")),
+        exit_status=int(job.get("exit_status", "1")),
         failure=dict(zip(("message", "cause", "remedy"), failure)) if failure[0] else None,
-        figures=_integers(words.items()),
+        wall_ns=int(job.get("wall_ns", "0")),
+        nodes=[NodeReport(node.pop("host"), _integers(node.items())) for node in nodes],
         states=[rank.pop("state", "absent") for rank in ordered],
         ranks=[_integers(rank.items()) for rank in ordered],
     )

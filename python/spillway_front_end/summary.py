@@ -1,9 +1,9 @@
 """The page at the end of a job: where its time and its bytes went."""
 
-from typing import Dict, List, Tuple
+from typing import List, Tuple
 
 from .plan import Plan
-from .report import JobReport
+from .report import JobReport, NodeReport
 from .sizes import format_size
 
 _TIMES = (
@@ -19,6 +19,7 @@ _BYTES = (
     ("spilled", "spilled_bytes", "messages written to the spill directory"),
 )
 _RANKS_NAMED = 3
+_NODES_NAMED = 8
 _LINE_WIDTH = 78
 
 
@@ -36,34 +37,49 @@ def _count(number: int) -> str:
 
 
 def render_text(plan: Plan, report: JobReport) -> str:
-    figures = report.figures
     outcome = "ended well" if report.exit_status == 0 else f"exit status {report.exit_status}"
     title = f"── Spillway: {' '.join(plan.program)}"
     if len(title) > _LINE_WIDTH - 4:
         title = title[: _LINE_WIDTH - 5] + "…"
     lines = [title + " " + "─" * max(0, _LINE_WIDTH - 1 - len(title))]
     lines.append(
-        f"  {plan.ranks.value} ranks, {plan.slots.value} at a time, on {report.host}: {outcome} after "
-        f"{_seconds(figures['wall_ns'])}"
+        f"  {plan.ranks.value} ranks, {plan.slots.value} at a time, on {_place(report)}: {outcome} after "
+        f"{_seconds(report.wall_ns)}"
     )
-    if figures.get("attached_ranks", 0) == 0:
+    if report.attached_ranks == 0:
         lines.append("  No rank called MPI_Init, so Spillway had nothing to do.")
     else:
-        lines += _memory_lines(figures) + _time_lines(report) + _byte_lines(report) + _rank_lines(report)
+        lines += _memory_lines(report) + _time_lines(report) + _byte_lines(report) + _rank_lines(report)
     return "\n".join([line.rstrip() for line in lines] + ["─" * _LINE_WIDTH]) + "\n"
 
 
-def _memory_lines(figures: Dict[str, int]) -> List[str]:
-    peak, budget = figures["peak_bytes"], figures["budget_bytes"]
-    share = peak / budget if budget else 0.0
-    lines = [
-        "",
-        f"  memory    peak {format_size(peak)} counted against the budget of {format_size(budget)} "
-        f"({100 * share:.0f}%)",
-    ]
-    if peak > budget:
-        lines.append(f"            {format_size(peak - budget)} over it, for memory that could not be unloaded")
+def _place(report: JobReport) -> str:
+    if len(report.nodes) == 1:
+        return report.nodes[0].host
+    return f"each of {len(report.nodes)} nodes"
+
+
+def _memory_lines(report: JobReport) -> List[str]:
+    """Of those nodes that came nearest to their budgets."""
+    lines = [""]
+    of_interest = sorted(enumerate(report.nodes), key=lambda pair: -_share(pair[1]))[:_NODES_NAMED]
+    for number, node in sorted(of_interest, key=lambda pair: pair[0]):
+        peak, budget = node.figures["peak_bytes"], node.figures["budget_bytes"]
+        where = f" on node {number}, {node.host}" if len(report.nodes) > 1 else ""
+        lines.append(
+            f"  {'memory' if len(lines) == 1 else '':<8}  peak {format_size(peak)} counted against the budget of "
+            f"{format_size(budget)} ({100 * _share(node):.0f}%){where}"
+        )
+        if peak > budget:
+            lines.append(f"            {format_size(peak - budget)} over it, for memory that could not be unloaded")
+    if len(report.nodes) > _NODES_NAMED:
+        lines.append(f"            and less on {len(report.nodes) - _NODES_NAMED} more nodes")
     return lines
+
+
+def _share(node: NodeReport) -> float:
+    budget = node.figures["budget_bytes"]
+    return node.figures["peak_bytes"] / budget if budget else 0.0
 
 
 def _time_lines(report: JobReport) -> List[str]:
@@ -107,20 +123,20 @@ def _rank_lines(report: JobReport) -> List[str]:
 def render_json(plan: Plan, report: JobReport) -> str:
     import json  # for --summary json only
 
-    figures = report.figures
     totals = {key: report.total(key) for key in (report.ranks[0] if report.ranks else {}) if key != "pid"}
     content = {
         "program": plan.program,
         "mpi": plan.library.flavour,
-        "host": report.host,
+        "host": report.nodes[0].host if report.nodes else None,
         "ranks": plan.ranks.value,
         "slots": plan.slots.value,
         "budget_bytes": plan.budget.value,
-        "peak_bytes": figures.get("peak_bytes", 0),
-        "wall_ns": figures.get("wall_ns", 0),
+        "peak_bytes": max((node.figures["peak_bytes"] for node in report.nodes), default=0),
+        "wall_ns": report.wall_ns,
         "exit_status": report.exit_status,
         "failure": report.failure,
         "spill_directories": [spill.path for spill in plan.spills],
+        "nodes": [dict(node.figures, host=node.host) for node in report.nodes],
         "totals": totals,
         "per_rank": [dict(rank, rank=number, state=report.states[number]) for number, rank in enumerate(report.ranks)],
     }

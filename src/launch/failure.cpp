@@ -181,15 +181,15 @@ void quote_launcher(Failure& failure, const std::string& own_errors) {
         "let the program read a file: MPICH's launcher gives up when rank 0 leaves its standard input unread";
 }
 
-std::string headline(const Failure& failure, const std::string& host) {
+std::string headline(const Failure& failure) {
   if (failure.world_rank < 0) return failure.what;
-  std::string text = "rank " + std::to_string(failure.world_rank) + " on host " + host;
+  std::string text = "rank " + std::to_string(failure.world_rank) + " on host " + failure.host;
   if (failure.pid > 0) text += " (process " + std::to_string(failure.pid) + ")";
   return text + " " + failure.what;
 }
 
-std::string describe(const Failure& failure, const std::string& host) {
-  std::string text = "spillway: " + headline(failure, host) + "\n";
+std::string describe(const Failure& failure) {
+  std::string text = "spillway: " + headline(failure) + "\n";
   if (!failure.cause.empty()) text += "  Cause:  " + failure.cause + ".\n";
   if (!failure.remedy.empty()) text += "  Remedy: " + failure.remedy + ".\n";
   return text;

@@ -8,6 +8,7 @@ namespace spillway::launch {
 struct Failure {
   int world_rank = -1;  // -1: not the doing of one rank
   int pid = 0;
+  std::string host;  // of the rank
   std::string what;  // continues "rank 3 on host vm (process 4711) ..."
   std::string cause;
   std::string remedy;
@@ -34,10 +35,10 @@ Failure failure_of_interrupt(int signal_number);
 void quote_launcher(Failure& failure, const std::string& own_errors);
 
 // "rank 3 on host vm (process 4711) was killed by signal 9 (Killed)"
-std::string headline(const Failure& failure, const std::string& host);
+std::string headline(const Failure& failure);
 
 // All lines of the message, each ended.
-std::string describe(const Failure& failure, const std::string& host);
+std::string describe(const Failure& failure);
 
 // "signal 9 (Killed)"
 std::string signal_text(int number);

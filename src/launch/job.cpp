@@ -7,10 +7,11 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "launch/attach_socket.h"
-#include "node/scheduler.h"
 
 namespace spillway::launch {
+
+using node::MessageKind;
+
 namespace {
 
 constexpr uint64_t kMillisecond = 1000000;
@@ -25,18 +26,17 @@ constexpr uint64_t kPatienceForExit = 2000 * kMillisecond;
 
 }  // namespace
 
-Job::Job(node::Segment& segment, std::string mpi_launcher_name)
-    : segment_(segment), mpi_launcher_name_(std::move(mpi_launcher_name)), ranks_(segment.header().rank_count) {}
+Job::Job(Nodes& nodes, uint32_t world_size, std::string mpi_launcher_name)
+    : nodes_(nodes), mpi_launcher_name_(std::move(mpi_launcher_name)), ranks_(world_size) {}
 
-void Job::parent_came(int rank, int socket, int parent_pid) {
+void Job::parent_came(int rank) {
   Rank& entry = ranks_[rank];
-  entry.socket = socket;
-  entry.parent_pid = parent_pid;
+  entry.has_parent = true;
   entry.has_parent_come = true;
   entry.has_ended = false;
   if (phase_ == Phase::running) return;
-  send_message(socket, make_message(MessageKind::kill));  // came too late
-  if (phase_ == Phase::released) send_message(socket, make_message(MessageKind::release));
+  nodes_.tell_parent(rank, MessageKind::kill);  // came too late
+  if (phase_ == Phase::released) nodes_.tell_parent(rank, MessageKind::release);
 }
 
 void Job::program_started(int rank, int pid) { ranks_[rank].program_pid = pid; }
@@ -49,14 +49,12 @@ void Job::program_ended(int rank, int wait_status) {
   const bool ended_well = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
   // It may have gone past its destructors (_exit) with a slot or room that others wait for; they go on if it was done,
   // or while they have time after a signal.
-  entry.must_retire = entry.is_finalized || (entry.is_attached && phase_ == Phase::interrupted);
-  retire_ended_ranks();
+  if (entry.is_finalized || (entry.is_attached && phase_ == Phase::interrupted)) nodes_.retire(rank);
   if (phase_ == Phase::running) {
     if (entry.is_finalized) {
       if (!ended_well && !failure_) {  // its work is done, so the others go on; the first bad status is the job's
         failure_ = failure_of_exit(wait_status, true);
-        failure_->world_rank = rank;
-        failure_->pid = entry.program_pid;
+        name_rank(*failure_, rank);
       }
     } else if (!ended_well) {
       fail(rank, failure_of_exit(wait_status, false));
@@ -73,14 +71,14 @@ void Job::judge_silent_exits() {
   if (phase_ != Phase::running) return;
   if (std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& entry) { return entry.is_attached; })) return;
   for (size_t i = 0; i < ranks_.size(); ++i) {
-    const bool is_end_reported = ranks_[i].has_ended && ranks_[i].socket >= 0;
+    const bool is_end_reported = ranks_[i].has_ended && ranks_[i].has_parent;
     if (is_end_reported && !ranks_[i].is_attached) return fail(static_cast<int>(i), failure_of_missing_init());
   }
 }
 
 void Job::parent_lost(int rank) {
   Rank& entry = ranks_[rank];
-  entry.socket = -1;
+  entry.has_parent = false;
   const bool had_ended = std::exchange(entry.has_ended, true);
   if (!had_ended) suspect(rank, failure_of_lost_parent(), kPatienceForCause);
   release_when_ended();
@@ -139,21 +137,24 @@ void Job::deadlocked(const std::string& who_waits) {
   fail(-1, std::move(failure));
 }
 
-void Job::retire_ended_ranks() {
-  for (size_t i = 0; i < ranks_.size(); ++i)
-    if (ranks_[i].must_retire) ranks_[i].must_retire = !node::try_to_retire_rank(segment_, static_cast<uint32_t>(i));
-}
+void Job::pass_on(int signal_number) { nodes_.signal_parents(signal_number); }
 
-void Job::pass_on(int signal_number) const {
-  for (const Rank& entry : ranks_)
-    if (entry.socket >= 0 && entry.parent_pid > 0) kill(entry.parent_pid, signal_number);
+void Job::node_lost(const std::vector<int>& ranks, Failure failure) {
+  for (int rank : ranks) {
+    ranks_[rank].has_parent = false;
+    ranks_[rank].has_ended = true;
+  }
+  if (phase_ == Phase::interrupted) return release_when_ended();
+  fail(-1, std::move(failure));
+  release_when_ended();
 }
 
 void Job::name_rank(Failure& failure, int rank) const {
   failure.world_rank = rank;
   if (rank < 0) return;
   failure.pid = ranks_[rank].program_pid;
-  if (segment_.header().critical_rank == static_cast<uint32_t>(rank)) failure.what += " inside the critical section";
+  failure.host = nodes_.host_of(rank);
+  if (nodes_.is_in_critical_section(rank)) failure.what += " inside the critical section";
 }
 
 void Job::fail(int rank, Failure failure) {
@@ -174,9 +175,8 @@ void Job::end_all() {
   phase_ = Phase::ending;
   phase_deadline_ns_ = base::now_ns() + kGraceAfterKill;
   suspicion_.reset();
-  segment_.header().job_failed = 1;
-  for (const Rank& entry : ranks_)
-    if (entry.socket >= 0) send_message(entry.socket, make_message(MessageKind::kill));
+  nodes_.mark_failed();
+  tell_all(MessageKind::kill);
   release_when_ended();
 }
 
@@ -194,14 +194,17 @@ void Job::release_when_ended() {
 void Job::release_all() {
   phase_ = Phase::released;
   phase_deadline_ns_ = base::now_ns() + kGraceOfLauncher;
-  for (const Rank& entry : ranks_)
-    if (entry.socket >= 0) send_message(entry.socket, make_message(MessageKind::release));
+  tell_all(MessageKind::release);
+}
+
+void Job::tell_all(MessageKind kind) {
+  for (size_t i = 0; i < ranks_.size(); ++i)
+    if (ranks_[i].has_parent) nodes_.tell_parent(static_cast<int>(i), kind);
 }
 
 uint64_t Job::deadline_ns() const { return suspicion_ ? suspicion_deadline_ns_ : phase_deadline_ns_; }
 
 void Job::pass_time(uint64_t now_ns) {
-  retire_ended_ranks();
   if (suspicion_ && now_ns >= suspicion_deadline_ns_) {
     failure_ = std::move(*suspicion_);
     return end_all();

@@ -1,4 +1,4 @@
-// The life of one job on one node, and every decision about its end.
+// The life of one job, and every decision about its end.
 //
 //   running ----- all ranks ended well --------------------------------> released --> launcher gone
 //      |  \------ signal ---> interrupted -- all ended, or 5 s ------>------^
@@ -17,31 +17,32 @@
 #include <vector>
 
 #include "launch/failure.h"
-#include "node/segment.h"
+#include "launch/job_events.h"
 
 namespace spillway::launch {
 
-class Job {
+class Job final : public JobEvents {
  public:
-  Job(node::Segment& segment, std::string mpi_launcher_name);
+  Job(Nodes& nodes, uint32_t world_size, std::string mpi_launcher_name);
 
-  // Events of ranks. `socket` is used to send to the rank's parent until parent_lost.
-  void parent_came(int rank, int socket, int parent_pid);
-  void program_started(int rank, int pid);
-  void program_never_started(int rank);
-  void program_ended(int rank, int wait_status);
-  void parent_lost(int rank);
-  void library_came(int rank);
-  void library_lost(int rank);
-  void rank_finalized(int rank);
-  void rank_gave_up(int rank, const std::string& text, int wait_status);
+  void parent_came(int rank) override;
+  void program_started(int rank, int pid) override;
+  void program_never_started(int rank) override;
+  void program_ended(int rank, int wait_status) override;
+  void parent_lost(int rank) override;
+  void library_came(int rank) override;
+  void library_lost(int rank) override;
+  void rank_finalized(int rank) override;
+  void rank_gave_up(int rank, const std::string& text, int wait_status) override;
 
   // Events of the job.
   void interrupted(int signal_number);
   void front_end_lost();
   void launcher_ended(int wait_status);
   void deadlocked(const std::string& who_waits);
-  void pass_on(int signal_number) const;
+  void pass_on(int signal_number);
+  // The node of these ranks is out of reach, for whatever reason `failure` gives.
+  void node_lost(const std::vector<int>& ranks, Failure failure);
 
   bool is_running() const { return phase_ == Phase::running; }
   // Also after a signal that the ranks may act on.
@@ -59,14 +60,12 @@ class Job {
   enum class Phase { running, interrupted, ending, released };
 
   struct Rank {
-    int socket = -1;  // to the parent, while it is there
-    int parent_pid = 0;
     int program_pid = 0;
     bool has_parent_come = false;
+    bool has_parent = false;
     bool is_attached = false;
     bool is_finalized = false;
     bool has_ended = false;
-    bool must_retire = false;  // what it holds in the segment is to be freed
   };
 
   void name_rank(Failure& failure, int rank) const;
@@ -77,9 +76,9 @@ class Job {
   void release_all();
   bool have_all_ended() const;
   void judge_silent_exits();
-  void retire_ended_ranks();
+  void tell_all(node::MessageKind kind);
 
-  node::Segment& segment_;
+  Nodes& nodes_;
   std::string mpi_launcher_name_;
   std::vector<Rank> ranks_;
   Phase phase_ = Phase::running;

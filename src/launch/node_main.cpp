@@ -1,8 +1,9 @@
-// spillway-node: the node agent. Started by the front end `spillway run`; see launch/node_agent.h.
+// spillway-node: the agent of a job. Started by the front end `spillway run`; see launch/job_agent.h.
 #include <cstdio>
 #include <exception>
 
-#include "launch/node_agent.h"
+#include "launch/job_agent.h"
+#include "launch/node_options.h"
 
 int main(int argc, char** argv) {
   using namespace spillway::launch;
@@ -13,7 +14,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    return NodeAgent(std::move(options)).run();
+    return JobAgent(std::move(options)).run();
   } catch (const std::exception& error) {
     fprintf(
         stderr,

@@ -22,10 +22,9 @@ void add_field(std::string& line, const char* key, uint64_t value) {
   line += std::string(" ") + key + "=" + std::to_string(value);
 }
 
-std::string rank_line(uint32_t index, const node::RankRecord& record) {
+std::string rank_line(uint32_t world_rank, const node::RankRecord& record) {
   const node::RankStatistics& statistics = record.statistics;
-  const int world_rank = record.world_rank;
-  std::string line = "rank " + std::to_string(world_rank >= 0 ? world_rank : static_cast<int>(index));
+  std::string line = "rank " + std::to_string(world_rank);
   line += std::string(" state=") + state_name(record.state);
   add_field(line, "pid", static_cast<uint64_t>(record.pid.load()));
   add_field(line, "compute_ns", statistics.compute_ns);
@@ -55,17 +54,10 @@ void write_fully(int descriptor, const std::string& text) {
 
 }  // namespace
 
-void write_report(int descriptor, const node::Segment& segment, const JobOutcome& outcome) {
+std::string node_report(const node::Segment& segment, const std::string& host) {
   const node::SegmentHeader& header = segment.header();
   std::string lines;
-  add(lines, "host", outcome.host);
-  add(lines, "exit_status", static_cast<uint64_t>(outcome.exit_status));
-  if (outcome.failure) {
-    add(lines, "failure", headline(*outcome.failure, outcome.host));
-    add(lines, "cause", outcome.failure->cause);
-    add(lines, "remedy", outcome.failure->remedy);
-  }
-  add(lines, "wall_ns", outcome.wall_ns);
+  add(lines, "node", host);
   add(lines, "rank_count", header.rank_count);
   add(lines, "slot_count", header.slot_count);
   add(lines, "cpu_count", header.cpu_count);
@@ -73,7 +65,22 @@ void write_report(int descriptor, const node::Segment& segment, const JobOutcome
   add(lines, "peak_bytes", header.peak_bytes);
   add(lines, "attached_ranks", header.attached_ranks);
   add(lines, "finished_ranks", header.finished_ranks);
-  for (uint32_t i = 0; i < header.rank_count; ++i) lines += rank_line(i, segment.rank(i));
+  uint32_t index = 0;
+  for (uint32_t world_rank = 0; world_rank < header.world_size; ++world_rank)
+    if (segment.places()[world_rank].node == header.node_index) lines += rank_line(world_rank, segment.rank(index++));
+  return lines;
+}
+
+void write_report(int descriptor, const JobOutcome& outcome, const std::vector<std::string>& nodes) {
+  std::string lines;
+  add(lines, "exit_status", static_cast<uint64_t>(outcome.exit_status));
+  if (outcome.failure) {
+    add(lines, "failure", headline(*outcome.failure));
+    add(lines, "cause", outcome.failure->cause);
+    add(lines, "remedy", outcome.failure->remedy);
+  }
+  add(lines, "wall_ns", outcome.wall_ns);
+  for (const std::string& node : nodes) lines += node;
   write_fully(descriptor, lines);
 }
 

@@ -1,5 +1,7 @@
 // The statistics of a finished job, as lines for the front end, which makes the summary from them:
 //
+//   key value                                of the job
+//   node <host>                              what follows is of this node, until the next line of this kind
 //   key value
 //   rank <world rank> key=value key=value ...
 //
@@ -8,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launch/failure.h"
 #include "node/segment.h"
@@ -15,12 +18,14 @@
 namespace spillway::launch {
 
 struct JobOutcome {
-  std::string host;
   std::optional<Failure> failure;
   int exit_status = 0;
   uint64_t wall_ns = 0;
 };
 
-void write_report(int descriptor, const node::Segment& segment, const JobOutcome& outcome);
+// The lines of one node.
+std::string node_report(const node::Segment& segment, const std::string& host);
+
+void write_report(int descriptor, const JobOutcome& outcome, const std::vector<std::string>& nodes);
 
 }  // namespace spillway::launch

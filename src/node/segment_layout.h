@@ -1,6 +1,6 @@
 // Layout of the node's shared memory segment: the contract between the ranks of a node and its node agent.
 //
-// The segment is one memfd. The agent (src/launch/node_agent.cpp) makes it before the first rank starts, and hands the
+// The segment is one memfd. The agent (src/launch/local_node.cpp) makes it before the first rank starts, and hands the
 // descriptor to each rank when the rank attaches, so the segment never has a name and nothing can be left behind.
 // It holds offsets and indices, never pointers. Every process that maps it was built from this header; `version`
 // is checked on attach, and tests/unit freezes sizes and offsets: change them together with kSegmentVersion.

@@ -2,30 +2,40 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/socket.h>
 
 #include <map>
-#include <vector>
-
-#include "launch/attach_socket.h"
+#include <string>
+#include <utility>
 
 namespace spillway::launch {
+
+using node::MessageKind;
+
 namespace {
 
 constexpr int kRanks = 3;
 constexpr uint64_t kFarFuture = UINT64_MAX;
 constexpr int exited_with(int status) { return status << 8; }
 
-// A job whose ranks' parents are the other ends of socket pairs.
+// Counts what the parents of the ranks are told.
+class RecordedNodes final : public Nodes {
+ public:
+  void tell_parent(int rank, MessageKind kind) override { ++told[{rank, kind}]; }
+  void signal_parents(int /*number*/) override {}
+  void mark_failed() override { has_failed = true; }
+  void retire(int /*rank*/) override {}
+  bool is_in_critical_section(int /*rank*/) const override { return false; }
+  std::string host_of(int rank) const override { return "host" + std::to_string(rank); }
+
+  std::map<std::pair<int, MessageKind>, int> told;
+  bool has_failed = false;
+};
+
 class JobTest : public testing::Test {
  protected:
-  JobTest() : segment_(node::Segment::create({.rank_count = kRanks})), job_(segment_, "mpiexec") {
+  JobTest() {
     for (int rank = 0; rank < kRanks; ++rank) {
-      int ends[2];
-      EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-      agent_ends_.emplace_back(ends[0]);
-      parent_ends_.emplace_back(ends[1]);
-      job_.parent_came(rank, ends[0], 0);
+      job_.parent_came(rank);
       job_.program_started(rank, 1000 + rank);
     }
   }
@@ -35,24 +45,15 @@ class JobTest : public testing::Test {
   }
 
   // How often a rank's parent has been told `kind`, since the last question.
-  int told(int rank, MessageKind kind) {
-    int count = 0;
-    for (AttachMessage message; receive_message(parent_ends_[rank].number(), message) == Received::message;)
-      ++told_[{rank, message.kind}];
-    std::swap(count, told_[{rank, static_cast<uint32_t>(kind)}]);
-    return count;
-  }
+  int told(int rank, MessageKind kind) { return std::exchange(nodes_.told[{rank, kind}], 0); }
   bool was_each_told(MessageKind kind) {
     bool all = true;
     for (int rank = 0; rank < kRanks; ++rank) all = told(rank, kind) == 1 && all;
     return all;
   }
 
-  node::Segment segment_;
-  Job job_;
-  std::vector<Descriptor> agent_ends_;
-  std::vector<Descriptor> parent_ends_;
-  std::map<std::pair<int, uint32_t>, int> told_;
+  RecordedNodes nodes_;
+  Job job_{nodes_, kRanks, "mpiexec"};
 };
 
 TEST_F(JobTest, releases_ranks_only_when_all_have_ended_well) {
@@ -71,13 +72,14 @@ TEST_F(JobTest, first_failure_ends_all_and_wins) {
   attach_all();
   job_.program_ended(1, SIGSEGV);
   EXPECT_TRUE(was_each_told(MessageKind::kill));
-  EXPECT_EQ(segment_.header().job_failed, 1u);
+  EXPECT_TRUE(nodes_.has_failed);
   job_.program_ended(0, SIGKILL);
   job_.program_ended(2, SIGKILL);
   EXPECT_TRUE(was_each_told(MessageKind::release));
   ASSERT_TRUE(job_.failure());
   EXPECT_EQ(job_.failure()->world_rank, 1);
   EXPECT_EQ(job_.failure()->pid, 1001);
+  EXPECT_EQ(job_.failure()->host, "host1");
   EXPECT_EQ(job_.exit_status(), 128 + SIGSEGV);
 }
 
@@ -194,7 +196,7 @@ TEST_F(JobTest, rank_that_comes_too_late_is_sent_home) {
   job_.program_ended(2, SIGKILL);
   EXPECT_TRUE(was_each_told(MessageKind::release));
   EXPECT_EQ(told(2, MessageKind::kill), 1);
-  job_.parent_came(2, agent_ends_[2].number(), 0);
+  job_.parent_came(2);
   EXPECT_EQ(told(2, MessageKind::release), 1);
   EXPECT_EQ(told(2, MessageKind::kill), 1);
 }
@@ -203,11 +205,10 @@ TEST(Failure, quotes_the_launcher_where_one_of_its_processes_was_lost) {
   const std::string error = "[mpiexec@vm] process reading stdin too slowly\n";
   Failure lost = failure_of_lost_parent();
   quote_launcher(lost, error);
-  EXPECT_NE(describe(lost, "vm").find("own words:\n    [mpiexec@vm] process reading stdin too slowly"),
-            std::string::npos);
+  EXPECT_NE(describe(lost).find("own words:\n    [mpiexec@vm] process reading stdin too slowly"), std::string::npos);
   Failure other = failure_of_exit(SIGSEGV, false);
   quote_launcher(other, error);
-  EXPECT_EQ(describe(other, "vm").find("stdin"), std::string::npos);
+  EXPECT_EQ(describe(other).find("stdin"), std::string::npos);
 }
 
 TEST(Failure, every_signal_to_the_job_has_cause_and_remedy) {
@@ -221,7 +222,8 @@ TEST(Failure, message_names_rank_host_process_cause_and_remedy) {
   Failure failure = failure_of_exit(SIGKILL, false);
   failure.world_rank = 3;
   failure.pid = 4711;
-  const std::string text = describe(failure, "vm");
+  failure.host = "vm";
+  const std::string text = describe(failure);
   EXPECT_EQ(text.find("spillway: rank 3 on host vm (process 4711) was killed by signal 9 (Killed)\n  Cause:  "), 0u);
   EXPECT_NE(text.find("\n  Remedy: "), std::string::npos);
 }

@@ -20,11 +20,9 @@ RANK = (
 
 
 def report_text(attached=2, status=0, failure=""):
-    lines = f"host vm\nexit_status {status}\n"
+    lines = f"exit_status {status}\n"
     lines += f"failure {failure}\ncause it was so\\n  and so\nremedy do this\n" if failure else ""
-    lines += (
-        f"wall_ns 12345678901\nrank_count 2\nslot_count 1\ncpu_count 2\nbudget_bytes {8 * GIB}\npeak_bytes {6 * GIB}\n"
-    )
+    lines += f"wall_ns 12345678901\nnode vm\nrank_count 2\nslot_count 1\ncpu_count 2\nbudget_bytes {8 * GIB}\npeak_bytes {6 * GIB}\n"
     lines += f"attached_ranks {attached}\nfinished_ranks {attached}\n"
     return (
         lines
@@ -56,7 +54,7 @@ def plan():
 
 def test_report_is_read_in_order_of_ranks():
     report = parse_report(report_text())
-    assert (report.host, report.exit_status, report.failure) == ("vm", 0, None)
+    assert ([node.host for node in report.nodes], report.exit_status, report.failure) == (["vm"], 0, None)
     assert [rank["compute_ns"] for rank in report.ranks] == [10**9, 3 * 10**9]
     assert report.total("loaded_bytes") == 2 * GIB
     assert report.states == ["finished", "finished"]

@@ -1,0 +1,139 @@
+#include "launch/job_agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <system_error>
+#include <vector>
+
+#include "base/clock.h"
+#include "launch/descendants.h"
+#include "launch/report.h"
+
+namespace spillway::launch {
+namespace {
+
+constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+constexpr int kPassedSignals[] = {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+
+constexpr uint64_t kSecond = 1000000000;
+
+Descriptor make_signal_descriptor() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  for (int number : kEndingSignals) sigaddset(&set, number);
+  for (int number : kPassedSignals) sigaddset(&set, number);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  return Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::string last_component(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::vector<node::RankPlace> places_on_one_node(uint32_t rank_count) {
+  std::vector<node::RankPlace> places;
+  for (uint32_t i = 0; i < rank_count; ++i) places.push_back(node::RankPlace{0, i});
+  return places;
+}
+
+}  // namespace
+
+JobAgent::JobAgent(NodeOptions options)
+    : options_(std::move(options)),
+      report_(options_.report_descriptor),
+      node_(loop_, options_),
+      job_(node_, options_.rank_count, last_component(options_.command[0])) {
+  node_.report_to(job_);
+  node_.set_up(0, 1, places_on_one_node(options_.rank_count));
+  if (options_.detects_deadlock) deadlock_watch_.emplace(node_.segment());
+}
+
+int JobAgent::run() {
+  const uint64_t started_ns = base::now_ns();
+  if (report_) fcntl(report_.number(), F_SETFD, FD_CLOEXEC);
+  const std::string name = random_socket_name();
+  if (!node_.listen(name)) throw std::system_error(errno, std::generic_category(), "cannot listen for the ranks");
+  signals_ = make_signal_descriptor();
+  loop_.watch(signals_.number(), EPOLLIN, [this] { take_signals(); });
+  // EPOLLERR comes unasked when the reader is gone.
+  if (report_)
+    loop_.watch(report_.number(), 0, [this] {
+      loop_.unwatch(report_.number());
+      report_.close();
+      launcher_.follow(SIGCONT);
+      job_.front_end_lost();
+    });
+  launcher_.start(options_, name);
+
+  uint64_t killed_launcher_ns = 0;
+  while (!launcher_.has_ended() || job_.is_running()) {
+    loop_.wait(timeout_ms());
+    pass_time();
+    if (job_.gave_up_on_launcher() && killed_launcher_ns == 0) {
+      killed_launcher_ns = base::now_ns();
+      launcher_.kill_all();
+    }
+  }
+  return finish(started_ns);
+}
+
+int JobAgent::timeout_ms() const {
+  const uint64_t now = base::now_ns();
+  uint64_t deadline = job_.deadline_ns();
+  const auto wake_within = [&](uint64_t interval_ns) {
+    if (interval_ns != 0) deadline = deadline == 0 ? now + interval_ns : std::min(deadline, now + interval_ns);
+  };
+  if (deadlock_watch_ && job_.is_running()) wake_within(DeadlockWatch::kIntervalNs);
+  if (job_.may_ranks_go_on()) wake_within(node_.interval_ns());
+  if (deadline == 0) return -1;
+  return deadline <= now ? 0 : static_cast<int>((deadline - now) / 1000000 + 1);
+}
+
+void JobAgent::pass_time() {
+  const uint64_t now = base::now_ns();
+  job_.pass_time(now);
+  node_.pass_time(now, job_.may_ranks_go_on());
+  if (deadlock_watch_ && job_.is_running() && deadlock_watch_->looks_deadlocked(now))
+    job_.deadlocked(deadlock_watch_->who_waits());
+}
+
+void JobAgent::take_signals() {
+  signalfd_siginfo signal{};
+  while (read(signals_.number(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) {
+    const int number = static_cast<int>(signal.ssi_signo);
+    if (number == SIGCHLD) {
+      if (!launcher_.has_ended() && launcher_.reap()) job_.launcher_ended(launcher_.wait_status());
+    } else if (std::find(std::begin(kEndingSignals), std::end(kEndingSignals), number) != std::end(kEndingSignals)) {
+      job_.interrupted(number);
+      launcher_.follow(SIGCONT);
+    } else {
+      job_.pass_on(number);
+      launcher_.follow(number);
+    }
+  }
+}
+
+int JobAgent::finish(uint64_t started_ns) {
+  JobOutcome outcome;
+  outcome.wall_ns = base::now_ns() - started_ns;
+  node_.close();
+  end_descendants();
+  outcome.failure = job_.failure();
+  node_.remove_mpi_segments(outcome.failure.has_value(),
+                            time(nullptr) - static_cast<time_t>(outcome.wall_ns / kSecond));
+  launcher_.finish_output();
+  outcome.exit_status = job_.exit_status();
+  if (outcome.failure) {
+    quote_launcher(*outcome.failure, launcher_.own_errors());
+    fputs(describe(*outcome.failure).c_str(), stderr);
+  }
+  if (report_) write_report(report_.number(), outcome, {node_report(node_.segment(), node_.host())});
+  return outcome.exit_status;
+}
+
+}  // namespace spillway::launch
