@@ -1,31 +1,10 @@
 // Owner of one file descriptor.
 #pragma once
 
-#include <unistd.h>
-
-#include <utility>
+#include "base/descriptor.h"
 
 namespace spillway::launch {
 
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  int number() const { return number_; }
-  explicit operator bool() const { return number_ >= 0; }
-  void close() {
-    if (number_ >= 0) ::close(std::exchange(number_, -1));
-  }
-
- private:
-  int number_ = -1;
-};
+using base::Descriptor;
 
 }  // namespace spillway::launch

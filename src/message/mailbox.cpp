@@ -58,20 +58,26 @@ void Mailbox::free_cell(uint32_t index) {
   while (!head.compare_exchange_weak(seen, (seen / kTagUnit + 1) * kTagUnit + index));
 }
 
-void Mailbox::push(uint32_t to, const Cell& cell) {
+node::RankRecord& Mailbox::receiver_of(uint32_t to) {
   const node::RankPlace place = self_.place_of(to);
-  if (self_.is_local(place)) return put(self_.peer(place.index), cell);
-  push_to_courier(cell);
+  return self_.is_local(place) ? self_.peer(place.index) : self_.segment().courier();
 }
+
+void Mailbox::push(uint32_t to, const Cell& cell) { put(receiver_of(to), cell); }
 
 void Mailbox::push_to_courier(const Cell& cell) { put(self_.segment().courier(), cell); }
 
+bool Mailbox::try_push(uint32_t to, const Cell& cell) { return try_put(receiver_of(to), cell); }
+
 void Mailbox::put(node::RankRecord& receiver, const Cell& cell) {
-  uint32_t index = take_free_cell();
-  while (index == node::kNoIndex) {
+  while (!try_put(receiver, cell)) self_.attend_and_sleep(self_.record().doorbell, kFlowControlPauseNs);
+}
+
+bool Mailbox::try_put(node::RankRecord& receiver, const Cell& cell) {
+  const uint32_t index = take_free_cell();
+  if (index == node::kNoIndex) {
     for (uint32_t i = 0; i < self_.rank_count(); ++i) node::LocalRank::ring(self_.peer(i));
-    self_.attend_and_sleep(self_.record().doorbell, kFlowControlPauseNs);
-    index = take_free_cell();
+    return false;
   }
   Cell& copy = cell_at(index);
   const size_t inlined = inlined_bytes(cell);
@@ -91,6 +97,7 @@ void Mailbox::put(node::RankRecord& receiver, const Cell& cell) {
   if (is_awaited && wake_at > arrivals && receiver.wake_at.compare_exchange_strong(wake_at, arrivals))
     wake_at = arrivals;
   if (wake_at != 0 && arrivals >= wake_at) self_.ring_any(receiver);
+  return true;
 }
 
 uint32_t Mailbox::take_stack() {

@@ -61,6 +61,10 @@ class Mailbox {
   // The same into the courier's own mailbox.
   void push_to_courier(const Cell& cell);
 
+  // As push(), for who has other things to do than to wait: returns false when all cells are in use, and has the ranks
+  // that sleep empty their mailboxes.
+  bool try_push(uint32_t to, const Cell& cell);
+
   // Takes all cells that have arrived, oldest first: calls accept(cell) for each. Returns their number.
   template <typename Accept>
   uint64_t take_all(Accept accept) {
@@ -76,7 +80,25 @@ class Mailbox {
     return count;
   }
 
+  // The same for at most `most` cells. The others stay in use, and come first the next time.
+  template <typename Accept>
+  uint64_t take_some(uint64_t most, Accept accept) {
+    uint64_t count = 0;
+    while (count < most) {
+      if (next_taken_ == node::kNoIndex) next_taken_ = take_stack();
+      const uint32_t index = next_taken_;
+      if (index == node::kNoIndex) break;
+      next_taken_ = cell_at(index).next;
+      accept(const_cast<const Cell&>(cell_at(index)));
+      free_cell(index);
+      ++count;
+    }
+    return count;
+  }
+
  private:
+  node::RankRecord& receiver_of(uint32_t to);
+  bool try_put(node::RankRecord& receiver, const Cell& cell);
   void put(node::RankRecord& receiver, const Cell& cell);
   Cell& cell_at(uint32_t index) const { return cells_[index]; }
   uint32_t take_stack();
@@ -85,6 +107,7 @@ class Mailbox {
 
   node::LocalRank& self_;
   Cell* cells_;
+  uint32_t next_taken_ = node::kNoIndex;  // of a stack that take_some() has begun
 };
 
 }  // namespace spillway::message

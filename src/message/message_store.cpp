@@ -81,21 +81,15 @@ void MessageStore::for_each_piece(const ChunkPool& pool, Cursor& at, uint64_t ch
   }
 }
 
-bool MessageStore::put_in_memory(ByteStream& data, Payload& payload, uint32_t readers) {
-  const uint64_t count = chunks_for(payload.bytes, kMemoryChunk);
+// The first chunk, or kNoIndex when there is no room.
+uint32_t MessageStore::take_memory(uint64_t bytes, uint32_t readers) {
+  const uint64_t count = chunks_for(bytes, kMemoryChunk);
   const uint64_t fresh = memory_.fresh_needed(count);
-  if (fresh != 0 && !ledger_.charge_store(fresh * kMemoryChunk)) return false;
+  if (fresh != 0 && !ledger_.charge_store(fresh * kMemoryChunk)) return node::kNoIndex;
   const ChunkPool::Chain chain = memory_.take(count, readers, fresh);
   const uint64_t unused = fresh - chain.fresh_count;
   if (unused != 0) ledger_.give_back_store(unused * kMemoryChunk);
-  if (chain.first == node::kNoIndex) return false;
-  payload.place = Place::memory;
-  payload.first_chunk = chain.first;
-  Cursor to{chain.first, 0};
-  for_each_piece(memory_, to, kMemoryChunk, UINT64_MAX, payload.bytes,
-                 [&](uint64_t place, uint64_t bytes) { data.read(memory_chunk(0) + place, bytes); });
-  memory_.close(chain.first);
-  return true;
+  return chain.first;
 }
 
 uint32_t MessageStore::take_storage(uint64_t bytes, uint32_t readers) {
@@ -104,26 +98,41 @@ uint32_t MessageStore::take_storage(uint64_t bytes, uint32_t readers) {
   return chain.first;
 }
 
-void MessageStore::put_in_storage(ByteStream& data, Payload& payload, uint32_t readers) {
-  payload.place = Place::storage;
-  payload.first_chunk = take_storage(payload.bytes, readers);
+MessageStore::Filling MessageStore::reserve(uint64_t bytes, uint32_t readers) {
+  Payload payload{Place::memory, take_memory(bytes, readers), bytes};
+  if (payload.first_chunk == node::kNoIndex) {
+    payload = Payload{Place::storage, take_storage(bytes, readers), bytes};
+    self_.record().statistics.spilled_bytes.fetch_add(bytes);
+  }
+  return Filling{payload, Cursor{payload.first_chunk, 0}};
+}
+
+void MessageStore::fill(Filling& filling, ByteStream& data, uint64_t bytes) {
+  if (filling.payload.place == Place::storage) return copy_in_storage(filling.next, data, bytes);
+  for_each_piece(memory_, filling.next, kMemoryChunk, UINT64_MAX, bytes,
+                 [&](uint64_t place, uint64_t part) { data.read(memory_chunk(0) + place, part); });
+}
+
+void MessageStore::copy_in_storage(Cursor& to, ByteStream& data, uint64_t bytes) {
   char* bounce = bounce_buffer();
-  Cursor to{payload.first_chunk, 0};
-  for_each_piece(spill_, to, kSpillChunk, kBounceBytes, payload.bytes, [&](uint64_t place, uint64_t bytes) {
-    const uint64_t padded = whole_blocks(bytes);
-    data.read(bounce, bytes);
-    memset(bounce + bytes, 0, padded - bytes);
+  for_each_piece(spill_, to, kSpillChunk, kBounceBytes, bytes, [&](uint64_t place, uint64_t part) {
+    const uint64_t padded = whole_blocks(part);
+    data.read(bounce, part);
+    memset(bounce + part, 0, padded - part);
     write_checked(bounce, padded, place);
   });
-  spill_.close(payload.first_chunk);
-  self_.record().statistics.spilled_bytes.fetch_add(payload.bytes);
+}
+
+void MessageStore::finish(const Filling& filling) {
+  const Payload& payload = filling.payload;
+  (payload.place == Place::memory ? memory_ : spill_).close(payload.first_chunk);
 }
 
 Payload MessageStore::put(ByteStream& data, uint64_t bytes, uint32_t readers) {
-  Payload payload;
-  payload.bytes = bytes;
-  if (!put_in_memory(data, payload, readers)) put_in_storage(data, payload, readers);
-  return payload;
+  Filling filling = reserve(bytes, readers);
+  fill(filling, data, bytes);
+  finish(filling);
+  return filling.payload;
 }
 
 Payload MessageStore::put(const void* data, uint64_t bytes, uint32_t readers) {

@@ -34,6 +34,24 @@ class MessageStore {
   Payload put(ByteStream& data, uint64_t bytes, uint32_t readers = 1);
   Payload put(const void* data, uint64_t bytes, uint32_t readers = 1);
 
+  // A place in a payload, and the chunk that it is in.
+  struct Cursor {
+    uint32_t chunk = node::kNoIndex;
+    uint64_t offset = 0;
+  };
+
+  // A payload whose bytes come in parts.
+  struct Filling {
+    Payload payload;
+    Cursor next;
+  };
+
+  // put() in steps: takes the place, copies the next `bytes` of `data` there, and lets the payload be read. Every part
+  // but the last is a multiple of node::kSpillChunkBytes.
+  Filling reserve(uint64_t bytes, uint32_t readers = 1);
+  void fill(Filling& filling, ByteStream& data, uint64_t bytes);
+  void finish(const Filling& filling);
+
   // Copies the first `bytes` of the payload to `out`.
   void copy_out(const Payload& payload, void* out, uint64_t bytes);
 
@@ -53,18 +71,12 @@ class MessageStore {
  private:
   friend class PayloadStream;
 
-  // A place in a payload, and the chunk that it is in.
-  struct Cursor {
-    uint32_t chunk = node::kNoIndex;
-    uint64_t offset = 0;
-  };
-
+  uint32_t take_memory(uint64_t bytes, uint32_t readers);
   uint32_t take_storage(uint64_t bytes, uint32_t readers);
   void copy_from_memory(Cursor& from, std::byte* out, uint64_t bytes);
   void copy_from_storage(Cursor& from, std::byte* out, uint64_t bytes);
   void copy_to_storage(const ChunkPool::Move& move, uint32_t target);
-  bool put_in_memory(ByteStream& data, Payload& payload, uint32_t readers);
-  void put_in_storage(ByteStream& data, Payload& payload, uint32_t readers);
+  void copy_in_storage(Cursor& to, ByteStream& data, uint64_t bytes);
   void write_checked(const char* data, uint64_t bytes, uint64_t place);
   void read_checked(char* data, uint64_t bytes, uint64_t place);
   std::byte* memory_chunk(uint64_t chunk) const;

@@ -1,0 +1,193 @@
+#include "courier/courier.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/system_calls.h"
+
+namespace spillway::courier {
+namespace {
+
+// Envelopes in the courier's own memory: a few hundred bytes each.
+constexpr uint64_t kMostQueued = 1 << 14;
+
+// How soon delivery is tried again when there was no free cell: they come with ranks that take their mail, who do not
+// ring for that.
+constexpr int kStalledPauseMs = 1;
+
+}  // namespace
+
+Courier::Bell::Bell(Poller& poller, int descriptor) : descriptor_(descriptor) {
+  poller.add(descriptor, EPOLLIN, *this);
+}
+
+void Courier::Bell::handle(uint32_t /*events*/) {
+  uint64_t rings;
+  [[maybe_unused]] const ssize_t bytes = read(descriptor_, &rings, sizeof rings);
+}
+
+Courier::Courier(node::Segment segment, const CourierConfig& config)
+    : self_(std::move(segment), segment.header().rank_count),
+      ledger_(self_),
+      store_(self_, ledger_, config.spill_descriptors.data(), config.directories),
+      mailbox_(self_),
+      library_(self_),
+      hello_(make_hello(self_.header().node_index, config.secret)),
+      nodes_(config.nodes),
+      listener_socket_(config.listener),
+      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      bell_(poller_, config.bell),
+      stop_bell_(poller_, stop_event_.number()),
+      listener_(*this),
+      outgoing_(nodes_.size()),
+      has_connected_(nodes_.size()) {
+  SPILLWAY_CHECK(nodes_.size() == self_.header().node_count);
+  for (uint32_t node = 0; node < nodes_.size(); ++node)
+    if (node != hello_.node)
+      outgoing_[node] = std::make_unique<OutgoingLink>(node, nodes_[node], hello_, poller_, problems_);
+  poller_.add(listener_socket_.number(), EPOLLIN, listener_);
+}
+
+void Courier::start() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the process's other threads
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Courier::stop() {
+  if (!thread_.joinable()) return;
+  is_stopping_ = true;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = base::kernel::write_bytes(stop_event_.number(), &one, sizeof one);
+  thread_.join();
+}
+
+void Courier::run() {
+  pthread_setname_np(pthread_self(), "courier");
+  while (!is_stopping_) {
+    take_mailbox();
+    if (library_.has_ended()) tell_library_use(false);
+    send();
+    sleep();
+    go_on_with_stalled();
+    std::erase_if(incoming_, [](const auto& link) { return link->is_closed(); });
+  }
+  incoming_.clear();
+  outgoing_.clear();
+  listener_socket_.close();
+}
+
+bool Courier::has_stalled() const {
+  return std::ranges::any_of(incoming_, [](const auto& link) { return link->is_stalled(); });
+}
+
+uint64_t Courier::queued_messages() const {
+  uint64_t count = 0;
+  for (const auto& link : outgoing_)
+    if (link != nullptr) count += link->queued_messages();
+  return count;
+}
+
+OutgoingLink& Courier::link_to(uint32_t node) {
+  SPILLWAY_CHECK(node < outgoing_.size() && outgoing_[node] != nullptr);
+  return *outgoing_[node];
+}
+
+// While the courier itself waits for free cells, those in its mailbox may be all there are: two nodes could wait for
+// each other. Then it takes them, however many messages it has already.
+void Courier::take_mailbox() {
+  const uint64_t queued = queued_messages();
+  const uint64_t most = has_stalled() ? UINT64_MAX : kMostQueued - std::min(queued, kMostQueued);
+  taken_ += mailbox_.take_some(most, [this](const message::Cell& cell) { take(cell); });
+}
+
+void Courier::take(const message::Cell& cell) {
+  if (cell.kind == message::CellKind::in_library) {
+    if (library_.begin()) tell_library_use(true);
+    return;
+  }
+  if (cell.kind == message::CellKind::multicast) return take_multicast(cell);
+  std::shared_ptr<HeldPayload> payload;
+  if (cell.payload.place != message::Place::none) payload = std::make_shared<HeldPayload>(store_, cell.payload);
+  link_to(self_.place_of(cell.to).node).add(cell.sender, OutgoingMessage(cell, {}, std::move(payload)));
+}
+
+void Courier::take_multicast(const message::Cell& cell) {
+  std::vector<uint32_t> receivers(cell.to);
+  const message::Payload list = message::Multicast::list_of(cell);
+  store_.copy_out(list, receivers.data(), receivers.size() * sizeof(uint32_t));
+  store_.release(list);
+  std::shared_ptr<HeldPayload> payload;
+  if (!message::Multicast::is_inlined(cell)) payload = std::make_shared<HeldPayload>(store_, cell.payload);
+  std::map<uint32_t, std::vector<uint32_t>> by_node;
+  for (uint32_t to : receivers) by_node[self_.place_of(to).node].push_back(to);
+  for (auto& [node, of_node] : by_node)
+    link_to(node).add(cell.sender, OutgoingMessage(cell, std::move(of_node), payload));
+}
+
+void Courier::tell_library_use(bool is_in_use) {
+  for (const auto& link : outgoing_)
+    if (link != nullptr) link->tell_library_use(is_in_use);
+}
+
+void Courier::send() {
+  for (const auto& link : outgoing_)
+    if (link != nullptr) link->send_on();
+}
+
+void Courier::sleep() {
+  std::atomic<uint64_t>& wake_at = self_.record().wake_at;
+  int timeout_ms = library_.timeout_ms();
+  const bool is_stalled = has_stalled();
+  if (is_stalled || queued_messages() < kMostQueued) {
+    // As Mailbox::try_put has it: either it sees this, or its arrival is seen here.
+    wake_at = taken_ + 1;
+    if (self_.record().arrivals > taken_) timeout_ms = 0;
+  }
+  if (is_stalled && (timeout_ms < 0 || timeout_ms > kStalledPauseMs)) timeout_ms = kStalledPauseMs;
+  poller_.wait(timeout_ms);
+  wake_at = 0;
+}
+
+void Courier::go_on_with_stalled() {
+  for (const auto& link : incoming_) link->try_again();
+}
+
+void Courier::accept_connections(uint32_t /*events*/) {
+  base::Descriptor connection = accept_connection(listener_socket_.number());
+  if (connection) {
+    IncomingOwner& owner = *this;
+    incoming_.push_back(std::make_unique<IncomingLink>(std::move(connection), hello_,
+                                                       IncomingMessages(self_, store_, mailbox_), poller_, owner));
+    return;
+  }
+  // Other errors are those of the connection that was about to come.
+  if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+  problems_.report(-1, std::string("the courier cannot take a connection of another node: ") + strerror(errno));
+  listener_socket_.close();
+}
+
+bool Courier::node_connected(uint32_t node) {
+  if (node >= nodes_.size() || node == hello_.node || has_connected_[node]) return false;
+  has_connected_[node] = true;
+  link_to(node).connect();
+  link_to(node).peer_is_watched();
+  return true;
+}
+
+void Courier::node_lost(uint32_t node, const char* why) {
+  problems_.report(static_cast<int>(node),
+                   "lost the connection from node " + std::to_string(node) + " (" + nodes_[node].host + "): " + why);
+}
+
+}  // namespace spillway::courier

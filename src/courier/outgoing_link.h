@@ -1,0 +1,68 @@
+// The connection over which a courier sends to one other node. It is made when there is first something to send.
+//
+// Courier's thread only. Nothing is ever read from it: the other node answers over a connection of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/descriptor.h"
+#include "courier/frame.h"
+#include "courier/outgoing_messages.h"
+#include "courier/poller.h"
+#include "courier/problem_report.h"
+#include "courier/sockets.h"
+
+namespace spillway::courier {
+
+class OutgoingLink final : public EventSource {
+ public:
+  // `hello` is this node's.
+  OutgoingLink(uint32_t node, NodeAddress address, const Hello& hello, Poller& poller, ProblemReport& problems)
+      : node_(node), address_(std::move(address)), hello_(hello), poller_(poller), problems_(problems) {}
+
+  // Once the node has been lost, messages are dropped.
+  void add(uint32_t sender, OutgoingMessage message);
+  // Goes before all messages. Of several that have not been sent, only the last one counts.
+  void tell_library_use(bool is_in_use);
+
+  // Connects, unless that has been begun.
+  void connect();
+
+  // The other node has connected to this one. That connection carries nothing from here, so keepalive always works on
+  // it and tells when the node dies; this one may then wait for as long as the other node has no room.
+  void peer_is_watched();
+
+  // Sends a buffer's worth of what waits, or begins to connect for it. When the connection has no room, that is done
+  // as soon as it has.
+  void send_on();
+
+  uint64_t queued_messages() const { return messages_.count(); }
+
+  void handle(uint32_t events) override;
+
+ private:
+  enum class State { idle, connecting, connected, lost };
+
+  bool has_work() const { return !buffer_->is_empty() || messages_.count() != 0 || library_use_.has_value(); }
+  void fill_buffer();
+  void connected();
+  void write();
+  void set_interest(uint32_t events);
+  void lose(const std::string& what, int error);
+
+  uint32_t node_;
+  NodeAddress address_;
+  Hello hello_;
+  Poller& poller_;
+  ProblemReport& problems_;
+  State state_ = State::idle;
+  bool is_peer_watched_ = false;
+  base::Descriptor socket_;
+  uint32_t interest_ = 0;
+  std::optional<SendBuffer> buffer_;  // from connect() on
+  OutgoingMessages messages_;
+  std::optional<uint32_t> library_use_;  // to be told
+};
+
+}  // namespace spillway::courier

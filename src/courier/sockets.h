@@ -1,0 +1,37 @@
+// TCP as couriers use it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/descriptor.h"
+
+namespace spillway::courier {
+
+struct NodeAddress {
+  std::string host;  // a numeric IPv4 or IPv6 address
+  uint16_t port = 0;
+};
+
+// "10.0.0.3, port 4711"
+std::string name_of(const NodeAddress& address);
+
+// A listening socket at `address` (numeric), not blocking, whose port is put into `port`. Returns -1 with errno.
+int listen_on_any_port(const std::string& address, uint16_t& port);
+
+// Begins to connect, without blocking: the socket becomes writable when that has come to an end (connect_error). A peer
+// that does not answer is given up within ten seconds (detect_by_data). Returns no socket, with errno, when it cannot
+// be begun.
+base::Descriptor begin_connect(const NodeAddress& address);
+
+// The errno with which connecting has ended; 0 when it succeeded.
+int connect_error(int socket);
+
+// The next connection that has come; no socket, with errno, when there is none.
+base::Descriptor accept_connection(int listener);
+
+// Whether a connection breaks too when data that were sent have not been taken for eight seconds. That notices a dead
+// peer even while data are on their way, when keepalive does not; but also breaks with a living one that has no room.
+void set_detection_by_data(int socket, bool is_on);
+
+}  // namespace spillway::courier

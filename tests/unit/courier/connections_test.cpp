@@ -1,0 +1,198 @@
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "job_fixture.h"
+
+namespace spillway::courier {
+namespace {
+
+class ConnectionsTest : public JobTest {
+ protected:
+  // A connection to the node's courier over which the test says what it likes; blocking.
+  base::Descriptor call(uint32_t index) {
+    base::Descriptor connection(socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(node(index).address.port);
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(connection.number(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+    return connection;
+  }
+
+  template <typename Record>
+  static void say(const base::Descriptor& connection, const Record& record) {
+    ASSERT_EQ(::send(connection.number(), &record, sizeof record, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof record));
+  }
+
+  static bool is_closed_by_peer(const base::Descriptor& connection) {
+    char byte;
+    return recv(connection.number(), &byte, 1, 0) <= 0;
+  }
+};
+
+TEST_F(ConnectionsTest, whoever_does_not_know_the_secret_is_refused_and_harms_nobody) {
+  start_job(2, 1);
+  Hello other_secret = make_hello(1, kSecret);
+  other_secret.secret[kSecret.size() - 1] ^= 1;
+  Hello longer_secret = make_hello(1, kSecret + '\0');
+  Hello other_version = make_hello(1, kSecret);
+  ++other_version.version;
+  Hello other_magic = make_hello(1, kSecret);
+  ++other_magic.magic;
+  const Hello no_node = make_hello(2, kSecret), itself = make_hello(0, kSecret);
+  for (const Hello& hello : {other_secret, longer_secret, other_version, other_magic, no_node, itself}) {
+    const base::Descriptor stranger = call(0);
+    say(stranger, hello);
+    EXPECT_TRUE(is_closed_by_peer(stranger));
+  }
+  call(0).close();
+  send(1, 0, 1, pattern(1000, 1));
+  const auto arrived = receive(0, 1);
+  ASSERT_EQ(arrived.size(), 1u);
+  expect_message(arrived[0], 1, 1, pattern(1000, 1));
+  expect_no_problem();
+}
+
+TEST_F(ConnectionsTest, a_node_connects_once_only) {
+  start_job(2, 1);
+  send(1, 0, 1, pattern(10, 1));
+  receive(0, 1);
+  const base::Descriptor second = call(0);
+  say(second, make_hello(1, kSecret));
+  EXPECT_TRUE(is_closed_by_peer(second));
+  expect_no_problem();
+}
+
+TEST_F(ConnectionsTest, a_courier_of_another_job_is_told_that_it_is_not_wanted) {
+  make_nodes(2, 1);
+  node(0).start(addresses(), kSecret);
+  node(1).start(addresses(), "secret of another job");
+  send(1, 0, 1, pattern(10, 1));
+  EXPECT_TRUE(comes_true([&] { return node(1).is_problem_reported(); }));
+  EXPECT_EQ(node(1).courier->problem().node, 0);
+  EXPECT_FALSE(node(0).is_problem_reported());
+  EXPECT_EQ(rank(0).self.record().arrivals, 0u);
+}
+
+TEST_F(ConnectionsTest, a_node_that_goes_away_is_reported) {
+  start_job(3, 1);
+  send(0, 1, 1, pattern(10, 1));
+  receive(1, 1);
+  EXPECT_FALSE(node(0).is_problem_reported());
+  node(1).courier->stop();
+  EXPECT_TRUE(comes_true([&] { return node(0).is_problem_reported(); }));
+  EXPECT_EQ(node(0).courier->problem().node, 1);
+  EXPECT_NE(node(0).courier->problem().text.find("node 1 (127.0.0.1"), std::string::npos)
+      << node(0).courier->problem().text;
+  EXPECT_FALSE(node(2).is_problem_reported());
+  send(0, 1, 2, pattern(kMiB, 1));  // is dropped
+  send(0, 2, 3, pattern(kMiB, 2));
+  const auto arrived = receive(2, 1);
+  ASSERT_EQ(arrived.size(), 1u);
+  expect_message(arrived[0], 0, 3, pattern(kMiB, 2));
+  expect_nothing_is_left();
+}
+
+TEST_F(ConnectionsTest, a_node_that_nobody_listens_for_is_reported) {
+  make_nodes(2, 1);
+  close(node(1).listener);
+  node(0).start(addresses(), kSecret);
+  send(0, 1, 1, pattern(10, 1));
+  EXPECT_TRUE(comes_true([&] { return node(0).is_problem_reported(); }));
+  EXPECT_EQ(node(0).courier->problem().node, 1);
+  EXPECT_EQ(node(0).courier->problem().text, "cannot connect to node 1 (127.0.0.1, port " +
+                                                 std::to_string(node(1).address.port) + "): Connection refused");
+}
+
+TEST_F(ConnectionsTest, what_is_no_message_is_reported) {
+  FrameHeader good{};
+  good.kind = FrameKind::first_part;
+  good.sender = 1;
+  good.cell_kind = static_cast<uint32_t>(CellKind::message);
+  good.receiver_count = 1;
+  FrameHeader none = good, odd_part = good, unbegun = good, other_word = good, too_long = good;
+  none.kind = static_cast<FrameKind>(9);
+  odd_part.bytes = 5;
+  unbegun.kind = FrameKind::next_part;
+  other_word.cell_kind = static_cast<uint32_t>(CellKind::in_library);
+  too_long.part_bytes = 1u << 31;
+  struct Frame {
+    FrameHeader header;
+    uint32_t receiver;
+  };
+  for (const Frame& frame : {Frame{none, 0}, Frame{odd_part, 0}, Frame{unbegun, 0}, Frame{other_word, 0},
+                             Frame{too_long, 0}, Frame{good, 1}, Frame{good, 7}}) {
+    nodes_.clear();
+    make_nodes(2, 1, 16 * kMiB);
+    node(0).start(addresses(), kSecret);
+    const base::Descriptor peer = call(0);
+    say(peer, make_hello(1, kSecret));
+    say(peer, frame);
+    EXPECT_TRUE(comes_true([&] { return node(0).is_problem_reported(); }));
+    EXPECT_EQ(node(0).courier->problem().node, 1);
+    EXPECT_NE(node(0).courier->problem().text.find("no message"), std::string::npos);
+    EXPECT_EQ(rank(0).self.record().arrivals, 0u);
+  }
+}
+
+TEST_F(ConnectionsTest, frames_may_come_in_any_pieces) {
+  make_nodes(2, 1);
+  node(0).start(addresses(), kSecret);
+  const auto data = pattern(kPartBytes + 100, 1);
+  std::vector<std::byte> said;
+  const auto add = [&](const void* from, uint64_t bytes) {
+    said.insert(said.end(), static_cast<const std::byte*>(from), static_cast<const std::byte*>(from) + bytes);
+  };
+  const Hello hello = make_hello(1, kSecret);
+  FrameHeader first{};
+  first.kind = FrameKind::first_part;
+  first.sender = 1;
+  first.source = 1;
+  first.context = 0x123456789abcdef1;
+  first.cell_kind = static_cast<uint32_t>(CellKind::message);
+  first.receiver_count = 1;
+  first.part_bytes = kPartBytes;
+  first.bytes = data.size();
+  FrameHeader next{};
+  next.kind = FrameKind::next_part;
+  next.sender = 1;
+  next.part_bytes = 100;
+  const uint32_t receiver = 0;
+  add(&hello, sizeof hello);
+  add(&first, sizeof first);
+  add(&receiver, sizeof receiver);
+  add(data.data(), kPartBytes);
+  add(&next, sizeof next);
+  add(data.data() + kPartBytes, 100);
+  const base::Descriptor peer = call(0);
+  const int no_delay = 1;
+  setsockopt(peer.number(), IPPROTO_TCP, 1 /* TCP_NODELAY */, &no_delay, sizeof no_delay);
+  for (size_t done = 0; done < said.size();) {
+    const size_t piece = done < 300 || done + 300 > said.size() ? 7 : 50000;
+    const ssize_t sent = ::send(peer.number(), said.data() + done, std::min(piece, said.size() - done), 0);
+    ASSERT_GT(sent, 0);
+    done += static_cast<size_t>(sent);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  const auto arrived = receive(0, 1);
+  ASSERT_EQ(arrived.size(), 1u);
+  expect_message(arrived[0], 1, 0, data);
+}
+
+TEST_F(ConnectionsTest, listens_and_connects_by_ipv6_too) {
+  make_nodes(2, 1);
+  for (auto& each : nodes_) {
+    close(each->listener);
+    each->address.host = "::1";
+    each->listener = listen_on_any_port("::1", each->address.port);
+    if (each->listener < 0) GTEST_SKIP() << "no IPv6 here";
+  }
+  start_couriers();
+  send(0, 1, 1, pattern(1000, 1));
+  const auto arrived = receive(1, 1);
+  ASSERT_EQ(arrived.size(), 1u);
+  expect_message(arrived[0], 0, 1, pattern(1000, 1));
+}
+
+}  // namespace
+}  // namespace spillway::courier

@@ -1,0 +1,106 @@
+#include "job_fixture.h"
+
+namespace spillway::courier {
+namespace {
+
+class FlowControlTest : public JobTest {
+ protected:
+  // Leaves `count` cells for each node.
+  void leave_cells(uint64_t count) {
+    for (auto& each : nodes_) each->segment.header().cell_count = count;
+  }
+
+  std::thread sender_of(uint32_t from, uint32_t to, uint64_t count, std::atomic<uint64_t>& sent) {
+    return std::thread([this, from, to, count, &sent] {
+      for (; sent < count; ++sent) {
+        auto data = pattern(node::kInlineBytes, 1);
+        const uint64_t number = sent;
+        memcpy(data.data(), &number, sizeof number);
+        send(from, to, 0, data);
+      }
+    });
+  }
+
+  void expect_all_in_order(uint32_t at, uint64_t count) {
+    uint64_t next = 0, wrong = 0;
+    const auto rest = pattern(node::kInlineBytes, 1);
+    EXPECT_TRUE(comes_true([&] {
+      rank(at).mailbox.take_all([&](const Cell& cell) {
+        wrong += message::number_in(cell) != next++;
+        wrong += !std::equal(rest.begin() + 8, rest.end(), cell.inlined + 8);
+      });
+      return next >= count;
+    })) << next
+        << " came to rank " << at;
+    EXPECT_EQ(wrong, 0u);
+  }
+};
+
+TEST_F(FlowControlTest, senders_wait_while_a_receiver_takes_nothing) {
+  constexpr uint64_t kCount = 200000;
+  make_nodes(2, 1);
+  leave_cells(500);
+  start_couriers();
+  std::atomic<uint64_t> sent = 0;
+  std::thread sender = sender_of(0, 1, kCount, sent);
+  uint64_t before = 1;
+  comes_true([&] {  // until it goes no further
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return std::exchange(before, sent) == sent;
+  });
+  EXPECT_LT(sent, kCount) << "the courier has taken all of them into its own memory";
+  EXPECT_GT(sent, 1000u);
+  expect_all_in_order(1, kCount);
+  sender.join();
+  expect_no_problem();
+}
+
+TEST_F(FlowControlTest, nodes_that_send_to_each_other_do_not_wait_for_each_other) {
+  constexpr uint64_t kCount = 100000;
+  make_nodes(2, 1);
+  leave_cells(100);
+  start_couriers();
+  std::atomic<uint64_t> sent[2] = {0, 0};
+  std::thread first = sender_of(0, 1, kCount, sent[0]), second = sender_of(1, 0, kCount, sent[1]);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::thread taker([&] { expect_all_in_order(0, kCount); });
+  expect_all_in_order(1, kCount);
+  taker.join();
+  first.join();
+  second.join();
+  expect_no_problem();
+}
+
+TEST_F(FlowControlTest, multicasts_go_on_where_they_ran_out_of_cells) {
+  constexpr uint32_t kRanks = 4, kRounds = 500;
+  make_nodes(2, kRanks);
+  leave_cells(kRanks + 2);
+  start_couriers();
+  std::vector<uint32_t> receivers;
+  for (uint32_t to = kRanks; to < 2 * kRanks; ++to) receivers.push_back(to);
+  const auto data = pattern(1000, 1);
+  std::thread sender([&] {
+    for (uint32_t round = 0; round < kRounds; ++round) {
+      Cell cell = message_of(0, static_cast<int32_t>(round), data);
+      cell.kind = CellKind::multicast;
+      cell.to = kRanks;
+      message::Multicast::set_list(cell, rank(0).store.put(receivers.data(), kRanks * sizeof(uint32_t)));
+      rank(0).mailbox.push_to_courier(cell);
+    }
+  });
+  uint32_t next[kRanks] = {}, done = 0;
+  EXPECT_TRUE(comes_true([&] {
+    for (uint32_t i = 0; i < kRanks; ++i)
+      rank(kRanks + i).mailbox.take_all([&](const Cell& cell) {
+        expect_message(Arrived{cell, data_of(kRanks + i, cell)}, 0, static_cast<int32_t>(next[i]++), data);
+        ++done;
+      });
+    return done >= kRanks * kRounds;
+  }));
+  sender.join();
+  expect_nothing_is_left();
+  expect_no_problem();
+}
+
+}  // namespace
+}  // namespace spillway::courier
