@@ -90,7 +90,8 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     add(
         "--memory",
         metavar="size",
-        help="memory budget of all ranks together, as in 8G, 512M, 1.5GiB (default: 80%% of what " "is available)",
+        help="memory budget of all ranks of a node together, as in 8G, 512M, 1.5GiB (default: 80%% of what "
+        "is available)",
     )
     add(
         "--spill-dir",
@@ -115,7 +116,13 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         action="store_false",
         help="do not check that what is read back from the spill directory is what was written there",
     )
-    add("--ranks-per-node", type=_whole_number, metavar="n", help="ranks on each machine; this version runs all on one")
+    add(
+        "--ranks-per-node",
+        type=_whole_number,
+        metavar="n",
+        help="divide this machine into virtual nodes of n ranks each; --slots and --memory are then of each node "
+        "(default: all ranks are on one node)",
+    )
     add("--hosts", metavar="h,...", help="machines to run on; this version accepts this machine's own names only")
     add(
         "--mpi",

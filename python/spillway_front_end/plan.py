@@ -13,6 +13,7 @@ from .spill_directory import SpillDirectory, choose_spill_directories
 _DEFAULT_MEMORY_PERCENT = 80  # the rest is for the page cache and for what others start meanwhile
 _LEAST_BUDGET = 16 << 20
 _MOST_RANKS = 65536
+_LOOPBACK = "127.0.0.1"
 
 
 class RunOptions(NamedTuple):
@@ -49,7 +50,12 @@ class Plan(NamedTuple):
     strategy: str
     keeps_checksums: bool
     detects_deadlock: bool
+    ranks_per_node: Optional[Figure]  # of virtual nodes on this machine; None: all ranks are on one node
     warnings: List[str]
+
+    @property
+    def node_count(self) -> int:
+        return -(-self.ranks.value // self.ranks_per_node.value) if self.ranks_per_node else 1
 
     def mpi_command(self) -> List[str]:
         return launcher_command(self.library, self.launcher, self.ranks.value) + [self.rank_program] + self.program
@@ -71,21 +77,34 @@ class Plan(NamedTuple):
         ):
             command += [f"--{name}", str(value)]
         command += [] if self.keeps_checksums else ["--no-checksums"]
+        if self.ranks_per_node:
+            command += ["--listen", _LOOPBACK, "--ranks-per-node", str(self.ranks_per_node.value)]
         return command + (["--detect-deadlock"] if self.detects_deadlock else []) + ["--"] + self.mpi_command()
 
 
 def make_plan(options: RunOptions, library_directory: str) -> Plan:
     """Raises LaunchError when the job cannot be started."""
     cores = usable_cores()
-    slots = _count("--slots", options.slots) or cores
+    asked_slots = _count("--slots", options.slots)
     per_node = _count("--ranks-per-node", options.ranks_per_node)
-    unasked = Figure(per_node.value, "as --ranks-per-node") if per_node else Figure(slots.value, "as many as slots")
+    if per_node:
+        unasked = Figure(per_node.value, "as --ranks-per-node")
+    else:
+        unasked = Figure((asked_slots or cores).value, "as many as slots")
     ranks = _count("-n", options.ranks) or unasked
-    if slots.value > ranks.value:
-        slots = Figure(ranks.value, "as many as ranks")
-    _check_single_node(options, ranks.value)
+    if per_node and per_node.value >= ranks.value:
+        per_node = None
+    nodes = -(-ranks.value // per_node.value) if per_node else 1
+    if nodes > 1:
+        cores = Figure(max(1, cores.value // nodes), f"of each of {nodes} nodes on this machine")
+    slots = asked_slots or cores
+    most = per_node or ranks
+    if slots.value > most.value:
+        slots = Figure(most.value, "as many as ranks")
+    _check_hosts(options)
+    _check_deadlock_watch(options, nodes)
     warnings: List[str] = []
-    budget = _budget(options.memory, warnings)
+    budget = _budget(options.memory, nodes, warnings)
     library = mpi_library_of(find_program(options.program[0]), options.mpi)
     launcher = find_launcher(library)
     spills = choose_spill_directories(options.spill_dirs, budget.value, options.memory is not None)
@@ -109,6 +128,7 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
         options.strategy,
         options.checksums,
         options.detect_deadlock,
+        per_node,
         warnings,
     )
 
@@ -124,21 +144,24 @@ def _count(option: str, value: Optional[int]) -> Optional[Figure]:
     return Figure(value, "asked for")
 
 
-def _budget(asked: Optional[str], warnings: List[str]) -> Figure:
+def _budget(asked: Optional[str], nodes: int, warnings: List[str]) -> Figure:
+    """Of each node; all are on this machine."""
     available = available_memory()
     if asked is None:
-        value = available.value * _DEFAULT_MEMORY_PERCENT // 100
+        value = available.value * _DEFAULT_MEMORY_PERCENT // 100 // nodes
         origin = f"{_DEFAULT_MEMORY_PERCENT}% of {format_size(available.value)}, {available.origin}"
+        origin += f", for {nodes} nodes" if nodes > 1 else ""
     else:
         value, origin = parse_size(asked), "asked for"
-        if value > available.value:
+        of_all = f"--memory {format_size(value)}" + (f" for each of {nodes} nodes" if nodes > 1 else "")
+        if nodes * value > available.value:
             warnings.append(
-                f"--memory {format_size(value)} is more than the {available.origin} "
+                f"{of_all} is more than the {available.origin} "
                 f"({format_size(available.value)}); the kernel may swap, or kill ranks"
             )
-        if value > total_memory():
+        if nodes * value > total_memory():
             raise LaunchError(
-                f"--memory {format_size(value)} is more than this machine has " f"({format_size(total_memory())})",
+                f"{of_all} is more than this machine has ({format_size(total_memory())})",
                 "leave --memory away, or ask for less",
             )
     if value < _LEAST_BUDGET:
@@ -154,24 +177,25 @@ def _own_names() -> List[str]:
     return ["localhost", "127.0.0.1", "::1", name.lower(), name.split(".")[0].lower()]
 
 
-def _check_single_node(options: RunOptions, ranks: int) -> None:
-    remedy = "run all ranks on this machine: leave --hosts and --ranks-per-node away"
+def _check_hosts(options: RunOptions) -> None:
+    remedy = "run all ranks on this machine: leave --hosts away"
     hosts = dict.fromkeys(host.strip().lower() for host in (options.hosts or "").split(",") if host.strip())
     if options.hosts is not None and not hosts:
         raise LaunchError("--hosts names no host", remedy)
     for host in hosts:
         if host not in _own_names():
             raise LaunchError(
-                f"--hosts {options.hosts}: jobs over several nodes are not supported in this version, and "
+                f"--hosts {options.hosts}: jobs over several machines are not supported in this version, and "
                 f"`{host}` is not this machine ({os.uname().nodename})",
                 remedy,
             )
-    per_node = _count("--ranks-per-node", options.ranks_per_node)
-    if per_node and per_node.value < ranks:
+
+
+def _check_deadlock_watch(options: RunOptions, nodes: int) -> None:
+    if options.detect_deadlock and nodes > 1:
         raise LaunchError(
-            f"--ranks-per-node {per_node.value} asks for {-(-ranks // per_node.value)} nodes for {ranks} ranks; "
-            "jobs over several nodes are not supported in this version",
-            remedy,
+            "--detect-deadlock does not work with several nodes in this version: no node sees the ranks of the others",
+            "leave --detect-deadlock or --ranks-per-node away",
         )
 
 
@@ -185,6 +209,11 @@ def render_plan(plan: Plan) -> str:
         ("MPI launcher", f"{plan.launcher.path} (version {plan.launcher.version})"),
         ("preloaded", plan.preload),
         ("ranks", f"{plan.ranks.value}  ({plan.ranks.origin})"),
+        *(
+            [("nodes", f"{plan.node_count}, of {plan.ranks_per_node.value} ranks each, on this machine")]
+            if plan.ranks_per_node
+            else []
+        ),
         ("slots", f"{plan.slots.value}  ({plan.slots.origin})"),
         ("memory budget", f"{format_size(plan.budget.value)}  ({plan.budget.origin})"),
         *(

@@ -1,12 +1,10 @@
 #include "courier/sockets.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-
-#include <memory>
 
 namespace spillway::courier {
 namespace {
@@ -20,22 +18,42 @@ constexpr int kProbeSeconds = 2;
 constexpr int kProbes = 3;
 constexpr unsigned kDataTimeoutMs = 8000;
 
-using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+// A socket address of either family.
+struct Name {
+  sockaddr_storage storage{};
+  socklen_t bytes = sizeof(sockaddr_storage);
 
-Addresses resolve(const NodeAddress& address, int flags) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICHOST | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found) != 0) {
-    found = nullptr;
-    errno = EADDRNOTAVAIL;
+  sockaddr* generic() { return reinterpret_cast<sockaddr*>(&storage); }
+  sockaddr_in& ipv4() { return reinterpret_cast<sockaddr_in&>(storage); }
+  sockaddr_in6& ipv6() { return reinterpret_cast<sockaddr_in6&>(storage); }
+};
+
+bool parse(const NodeAddress& address, Name& name) {
+  if (inet_pton(AF_INET, address.host.c_str(), &name.ipv4().sin_addr) == 1) {
+    name.storage.ss_family = AF_INET;
+    name.ipv4().sin_port = htons(address.port);
+    name.bytes = sizeof(sockaddr_in);
+    return true;
   }
-  return {found, &freeaddrinfo};
+  if (inet_pton(AF_INET6, address.host.c_str(), &name.ipv6().sin6_addr) == 1) {
+    name.storage.ss_family = AF_INET6;
+    name.ipv6().sin6_port = htons(address.port);
+    name.bytes = sizeof(sockaddr_in6);
+    return true;
+  }
+  errno = EADDRNOTAVAIL;
+  return false;
 }
 
-base::Descriptor socket_for(const addrinfo& address) {
-  return base::Descriptor(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+std::string host_in(Name& name) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* address =
+      name.storage.ss_family == AF_INET6 ? static_cast<const void*>(&name.ipv6().sin6_addr) : &name.ipv4().sin_addr;
+  return inet_ntop(name.storage.ss_family, address, text, sizeof text) != nullptr ? text : "";
+}
+
+base::Descriptor socket_for(const Name& name) {
+  return base::Descriptor(socket(name.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
 }
 
 void set_option(int socket, int level, int option, int value) {
@@ -54,31 +72,37 @@ void set_keepalive(int socket) {
 std::string name_of(const NodeAddress& address) { return address.host + ", port " + std::to_string(address.port); }
 
 int listen_on_any_port(const std::string& address, uint16_t& port) {
-  const Addresses found = resolve(NodeAddress{address, 0}, AI_PASSIVE);
-  if (found == nullptr) return -1;
-  base::Descriptor listener = socket_for(*found);
-  sockaddr_storage name{};
-  socklen_t bytes = sizeof name;
-  if (!listener || bind(listener.number(), found->ai_addr, found->ai_addrlen) != 0 ||
-      listen(listener.number(), kBacklog) != 0 ||
-      getsockname(listener.number(), reinterpret_cast<sockaddr*>(&name), &bytes) != 0)
+  Name name;
+  if (!parse(NodeAddress{address, 0}, name)) return -1;
+  base::Descriptor listener = socket_for(name);
+  Name bound;
+  if (!listener || bind(listener.number(), name.generic(), name.bytes) != 0 ||
+      listen(listener.number(), kBacklog) != 0 || getsockname(listener.number(), bound.generic(), &bound.bytes) != 0)
     return -1;
-  port = ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(name).sin6_port
-                                          : reinterpret_cast<const sockaddr_in&>(name).sin_port);
+  port = ntohs(bound.storage.ss_family == AF_INET6 ? bound.ipv6().sin6_port : bound.ipv4().sin_port);
   return listener.release();
 }
 
 base::Descriptor begin_connect(const NodeAddress& address) {
-  const Addresses found = resolve(address, 0);
-  if (found == nullptr) return base::Descriptor();
-  base::Descriptor connection = socket_for(*found);
+  Name name;
+  if (!parse(address, name)) return base::Descriptor();
+  base::Descriptor connection = socket_for(name);
   if (!connection) return connection;
   set_option(connection.number(), IPPROTO_TCP, TCP_NODELAY, 1);
   set_keepalive(connection.number());
   set_detection_by_data(connection.number(), true);
-  if (connect(connection.number(), found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS)
-    return base::Descriptor();
+  if (connect(connection.number(), name.generic(), name.bytes) != 0 && errno != EINPROGRESS) return base::Descriptor();
   return connection;
+}
+
+std::string own_host(int socket) {
+  Name name;
+  return getsockname(socket, name.generic(), &name.bytes) == 0 ? host_in(name) : "";
+}
+
+std::string peer_host(int socket) {
+  Name name;
+  return getpeername(socket, name.generic(), &name.bytes) == 0 ? host_in(name) : "";
 }
 
 int connect_error(int socket) {

@@ -24,6 +24,10 @@ int listen_on_any_port(const std::string& address, uint16_t& port);
 // be begun.
 base::Descriptor begin_connect(const NodeAddress& address);
 
+// The numeric addresses of the two ends of a connection; empty when there is none.
+std::string own_host(int socket);
+std::string peer_host(int socket);
+
 // The errno with which connecting has ended; 0 when it succeeded.
 int connect_error(int socket);
 

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "base/clock.h"
@@ -98,6 +99,11 @@ void Job::rank_finalized(int rank) { ranks_[rank].is_finalized = true; }
 
 void Job::rank_gave_up(int rank, const std::string& text, int wait_status) {
   fail(rank, failure_of_fatal(text, wait_status));
+}
+
+// Nodes mostly have the same to say: the first one that does speaks for all.
+void Job::warn(const std::string& text) {
+  if (!std::exchange(has_warned_, true)) fprintf(stderr, "spillway: %s\n", text.c_str());
 }
 
 void Job::interrupted(int signal_number) {

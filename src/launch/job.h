@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/failure.h"
@@ -34,6 +35,7 @@ class Job final : public JobEvents {
   void library_lost(int rank) override;
   void rank_finalized(int rank) override;
   void rank_gave_up(int rank, const std::string& text, int wait_status) override;
+  void warn(const std::string& text) override;
 
   // Events of the job.
   void interrupted(int signal_number);
@@ -43,6 +45,8 @@ class Job final : public JobEvents {
   void pass_on(int signal_number);
   // The node of these ranks is out of reach, for whatever reason `failure` gives.
   void node_lost(const std::vector<int>& ranks, Failure failure);
+  // What a node says of another one, or of itself, whose cause may be on its way.
+  void node_in_trouble(Failure failure) { suspect(-1, std::move(failure), kPatienceWithNode); }
 
   bool is_running() const { return phase_ == Phase::running; }
   // Also after a signal that the ranks may act on.
@@ -57,6 +61,8 @@ class Job final : public JobEvents {
   int exit_status() const;
 
  private:
+  static constexpr uint64_t kPatienceWithNode = 1000000000;  // nanoseconds
+
   enum class Phase { running, interrupted, ending, released };
 
   struct Rank {
@@ -87,6 +93,7 @@ class Job final : public JobEvents {
   std::optional<Failure> suspicion_;
   uint64_t suspicion_deadline_ns_ = 0;
   bool gave_up_on_launcher_ = false;
+  bool has_warned_ = false;
 };
 
 }  // namespace spillway::launch

@@ -22,6 +22,7 @@ constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 constexpr int kPassedSignals[] = {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 
 constexpr uint64_t kSecond = 1000000000;
+constexpr uint64_t kPatienceForReports = 3 * kSecond;
 
 Descriptor make_signal_descriptor() {
   sigset_t set;
@@ -46,18 +47,27 @@ std::vector<node::RankPlace> places_on_one_node(uint32_t rank_count) {
 JobAgent::JobAgent(NodeOptions options)
     : options_(std::move(options)),
       report_(options_.report_descriptor),
-      node_(loop_, options_),
-      job_(node_, options_.rank_count, last_component(options_.command[0])) {
-  node_.report_to(job_);
-  node_.set_up(0, 1, places_on_one_node(options_.rank_count));
-  if (options_.detects_deadlock) deadlock_watch_.emplace(node_.segment());
+      job_(nodes(), options_.rank_count, last_component(options_.command[0])) {
+  if (nodes_) {
+    nodes_->report_to(job_);
+    return;
+  }
+  node_->report_to(job_);
+  node_->set_up(0, 1, places_on_one_node(options_.rank_count));
+  if (options_.detects_deadlock) deadlock_watch_.emplace(node_->segment());
+}
+
+Nodes& JobAgent::nodes() {
+  if (has_several_nodes()) return nodes_.emplace(loop_, options_.rank_count, options_.listen);
+  return node_.emplace(loop_, options_);
 }
 
 int JobAgent::run() {
   const uint64_t started_ns = base::now_ns();
   if (report_) fcntl(report_.number(), F_SETFD, FD_CLOEXEC);
   const std::string name = random_socket_name();
-  if (!node_.listen(name)) throw std::system_error(errno, std::generic_category(), "cannot listen for the ranks");
+  if (node_ && !node_->listen(name))
+    throw std::system_error(errno, std::generic_category(), "cannot listen for the ranks");
   signals_ = make_signal_descriptor();
   loop_.watch(signals_.number(), EPOLLIN, [this] { take_signals(); });
   // EPOLLERR comes unasked when the reader is gone.
@@ -68,7 +78,7 @@ int JobAgent::run() {
       launcher_.follow(SIGCONT);
       job_.front_end_lost();
     });
-  launcher_.start(options_, name);
+  launcher_.start(options_, name, settings_of_ranks());
 
   uint64_t killed_launcher_ns = 0;
   while (!launcher_.has_ended() || job_.is_running()) {
@@ -82,6 +92,14 @@ int JobAgent::run() {
   return finish(started_ns);
 }
 
+std::map<std::string, std::string> JobAgent::settings_of_ranks() const {
+  if (!has_several_nodes()) return {};
+  return {{node::kRanksPerNodeVariable, std::to_string(options_.ranks_per_node)},
+          {node::kNodeOptionsVariable, words_for_member(options_)},
+          {node::kJoinVariable, nodes_->where_to_join()},
+          {node::kSecretVariable, nodes_->secret()}};
+}
+
 int JobAgent::timeout_ms() const {
   const uint64_t now = base::now_ns();
   uint64_t deadline = job_.deadline_ns();
@@ -89,7 +107,7 @@ int JobAgent::timeout_ms() const {
     if (interval_ns != 0) deadline = deadline == 0 ? now + interval_ns : std::min(deadline, now + interval_ns);
   };
   if (deadlock_watch_ && job_.is_running()) wake_within(DeadlockWatch::kIntervalNs);
-  if (job_.may_ranks_go_on()) wake_within(node_.interval_ns());
+  if (node_ && job_.may_ranks_go_on()) wake_within(node_->interval_ns());
   if (deadline == 0) return -1;
   return deadline <= now ? 0 : static_cast<int>((deadline - now) / 1000000 + 1);
 }
@@ -97,7 +115,7 @@ int JobAgent::timeout_ms() const {
 void JobAgent::pass_time() {
   const uint64_t now = base::now_ns();
   job_.pass_time(now);
-  node_.pass_time(now, job_.may_ranks_go_on());
+  if (node_) node_->pass_time(now, job_.may_ranks_go_on());
   if (deadlock_watch_ && job_.is_running() && deadlock_watch_->looks_deadlocked(now))
     job_.deadlocked(deadlock_watch_->who_waits());
 }
@@ -118,21 +136,37 @@ void JobAgent::take_signals() {
   }
 }
 
+void JobAgent::wait_for_reports() {
+  const uint64_t deadline = base::now_ns() + kPatienceForReports;
+  while (!nodes_->have_all_reported() && base::now_ns() < deadline) loop_.wait(100);
+}
+
 int JobAgent::finish(uint64_t started_ns) {
   JobOutcome outcome;
   outcome.wall_ns = base::now_ns() - started_ns;
-  node_.close();
+  std::vector<std::string> reports;
+  if (nodes_) {
+    nodes_->finish();
+    wait_for_reports();
+    reports = nodes_->reports();
+    nodes_.reset();  // so that their agents end
+  } else {
+    node_->close();
+  }
   end_descendants();
   outcome.failure = job_.failure();
-  node_.remove_mpi_segments(outcome.failure.has_value(),
-                            time(nullptr) - static_cast<time_t>(outcome.wall_ns / kSecond));
+  if (node_) {
+    node_->remove_mpi_segments(outcome.failure.has_value(),
+                               time(nullptr) - static_cast<time_t>(outcome.wall_ns / kSecond));
+    reports = {node_report(node_->segment(), node_->host())};
+  }
   launcher_.finish_output();
   outcome.exit_status = job_.exit_status();
   if (outcome.failure) {
     quote_launcher(*outcome.failure, launcher_.own_errors());
     fputs(describe(*outcome.failure).c_str(), stderr);
   }
-  if (report_) write_report(report_.number(), outcome, {node_report(node_.segment(), node_.host())});
+  if (report_) write_report(report_.number(), outcome, reports);
   return outcome.exit_status;
 }
 

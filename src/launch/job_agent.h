@@ -1,11 +1,13 @@
-// The agent that owns a job: starts the MPI launcher, decides about the job's end, and reports what came of it. On a
-// single node it is the node's agent, too.
+// The agent that owns a job: starts the MPI launcher, decides about the job's end, and reports what came of it. Where
+// all ranks run here it is the node's agent, too.
 //
 // It sleeps in epoll, and wakes when a process comes or goes, on a signal, and on the deadlines of Job. Costs one
 // process of a few MB, and no processor time while the job runs.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "launch/deadlock_watch.h"
 #include "launch/event_loop.h"
@@ -13,6 +15,7 @@
 #include "launch/local_node.h"
 #include "launch/mpi_launcher.h"
 #include "launch/node_options.h"
+#include "launch/remote_nodes.h"
 
 namespace spillway::launch {
 
@@ -29,10 +32,17 @@ class JobAgent {
   void pass_time();
   int finish(uint64_t started_ns);
 
+  bool has_several_nodes() const { return !options_.listen.empty(); }
+  Nodes& nodes();
+  std::map<std::string, std::string> settings_of_ranks() const;
+  void wait_for_reports();
+
   NodeOptions options_;
   EventLoop loop_;
   Descriptor report_;
-  LocalNode node_;
+  // One of the two.
+  std::optional<LocalNode> node_;
+  std::optional<RemoteNodes> nodes_;
   Job job_;
   std::optional<DeadlockWatch> deadlock_watch_;
   MpiLauncher launcher_;

@@ -23,6 +23,8 @@ class JobEvents {
   virtual void library_lost(int rank) = 0;
   virtual void rank_finalized(int rank) = 0;
   virtual void rank_gave_up(int rank, const std::string& text, int wait_status) = 0;
+  // Something for the user to know, which goes on.
+  virtual void warn(const std::string& text) = 0;
 
  protected:
   ~JobEvents() = default;

@@ -1,15 +1,16 @@
 #include "launch/local_node.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
+#include "base/error.h"
 #include "launch/message_spill_file.h"
 #include "node/scheduler.h"
 
@@ -66,6 +67,19 @@ void LocalNode::set_up(uint32_t node_index, uint32_t node_count, std::vector<nod
   if (has_failed_) mark_failed();
   for (auto& [socket, connection] : connections_)
     if (connection.role == node::Role::rank_library) welcome(connection);
+}
+
+node::Segment LocalNode::map_segment_again() const {
+  std::string problem;
+  node::Segment again = node::Segment::attach(fcntl(segment_->descriptor(), F_DUPFD_CLOEXEC, 0), problem);
+  if (!again) base::fatal("%s", problem.c_str());
+  return again;
+}
+
+std::vector<int> LocalNode::duplicate_message_spills() const {
+  std::vector<int> copies;
+  for (const Descriptor& file : message_spills_) copies.push_back(fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
+  return copies;
 }
 
 uint64_t LocalNode::interval_ns() const { return is_set_up() ? SlotLender::kIntervalNs : 0; }
@@ -132,14 +146,14 @@ void LocalNode::take_message(Connection& connection, const AttachMessage& messag
 
 void LocalNode::warn_of_threads() {
   if (std::exchange(has_warned_of_threads_, true)) return;
-  fprintf(stderr,
-          "spillway: the threads of a rank cannot be stopped while its memory is unloaded (host %s)\n"
-          "  Cause:  the system does not let a process trace its children (ptrace), or a debugger has them already.\n"
-          "  Effect: what a thread writes to large arrays while its rank is blocked in MPI can be lost, and ranks of "
-          "which several threads\n          call MPI are not unloaded. Programs with one thread per rank are not "
-          "affected.\n"
-          "  Remedy: in a container, allow ptrace (--cap-add SYS_PTRACE); else run without the debugger.\n",
-          host_.c_str());
+  job_->warn(
+      "the threads of a rank cannot be stopped while its memory is unloaded (host " + host_ +
+      ")\n"
+      "  Cause:  the system does not let a process trace its children (ptrace), or a debugger has them already.\n"
+      "  Effect: what a thread writes to large arrays while its rank is blocked in MPI can be lost, and ranks of "
+      "which several threads\n          call MPI are not unloaded. Programs with one thread per rank are not "
+      "affected.\n"
+      "  Remedy: in a container, allow ptrace (--cap-add SYS_PTRACE); else run without the debugger.");
 }
 
 void LocalNode::greet(Connection& connection, const AttachMessage& hello) {
@@ -213,6 +227,13 @@ bool LocalNode::is_here(int rank) const {
 void LocalNode::tell_parent(int rank, node::MessageKind kind) {
   const auto parent = parents_.find(rank);
   if (parent != parents_.end()) send_message(parent->second, make_message(kind));
+}
+
+void LocalNode::kill_all() {
+  for (const auto& [rank, socket] : parents_) {
+    send_message(socket, make_message(MessageKind::kill));
+    send_message(socket, make_message(MessageKind::release));
+  }
 }
 
 void LocalNode::signal_parents(int number) {

@@ -36,6 +36,13 @@ class LocalNode final : public Nodes {
   void set_up(uint32_t node_index, uint32_t node_count, std::vector<node::RankPlace> places);
   bool is_set_up() const { return segment_.has_value(); }
   const node::Segment& segment() const { return *segment_; }
+
+  // For the node's courier.
+  node::Segment map_segment_again() const;
+  int courier_bell() const { return courier_bell_.number(); }
+  std::vector<int> duplicate_message_spills() const;
+  const std::string& spill_directories() const { return options_.spill_directories; }
+
   const std::string& host() const { return host_; }
 
   // How long the agent may sleep until it calls pass_time; 0: as long as it likes.
@@ -47,6 +54,7 @@ class LocalNode final : public Nodes {
   // When all processes of the node have ended: removes what MPI libraries have left behind, and of a job that failed
   // and had begun at `since` all that nobody has open.
   void remove_mpi_segments(bool has_failed, time_t since);
+  void kill_all();
   bool has_parents() const { return !parents_.empty(); }
 
   void tell_parent(int rank, node::MessageKind kind) override;

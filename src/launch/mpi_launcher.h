@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <string>
 
 #include "launch/node_options.h"
@@ -18,8 +19,10 @@ class MpiLauncher {
  public:
   MpiLauncher();
 
-  // Starts `options.command`. Throws std::system_error when there is no such program.
-  void start(const NodeOptions& options, const std::string& socket_name);
+  // Starts `options.command`, with `settings` in the ranks' environment besides what they always have. Throws
+  // std::system_error when there is no such program.
+  void start(const NodeOptions& options, const std::string& socket_name,
+             const std::map<std::string, std::string>& settings = {});
 
   // Reaps whoever has ended. True once the launcher itself has.
   bool reap();

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "launch/job_agent.h"
+#include "launch/member_agent.h"
 #include "launch/node_options.h"
 
 int main(int argc, char** argv) {
@@ -14,6 +15,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
+    if (!options.member.empty()) return MemberAgent(options).run();
     return JobAgent(std::move(options)).run();
   } catch (const std::exception& error) {
     fprintf(

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "node/attach_protocol.h"
+
 namespace spillway::launch {
 namespace {
 
@@ -20,7 +22,10 @@ enum Option {
   kStrategy,
   kReportFd,
   kDetectDeadlock,
-  kNoChecksums
+  kNoChecksums,
+  kListen,
+  kRanksPerNode,
+  kMember
 };
 
 constexpr option kOptions[] = {
@@ -34,6 +39,9 @@ constexpr option kOptions[] = {
     {"report-fd", required_argument, nullptr, kReportFd},
     {"detect-deadlock", no_argument, nullptr, kDetectDeadlock},
     {"no-checksums", no_argument, nullptr, kNoChecksums},
+    {"listen", required_argument, nullptr, kListen},
+    {"ranks-per-node", required_argument, nullptr, kRanksPerNode},
+    {"member", required_argument, nullptr, kMember},
     {nullptr, 0, nullptr, 0},
 };
 
@@ -89,6 +97,14 @@ bool take_option(int option, const char* value, NodeOptions& options) {
     case kNoChecksums:
       options.keeps_checksums = false;
       return true;
+    case kListen:
+      options.listen = value;
+      return true;
+    case kRanksPerNode:
+      return parse_number(value, options.ranks_per_node);
+    case kMember:
+      options.member = value;
+      return true;
     default:
       return false;
   }
@@ -105,10 +121,33 @@ std::string parse_node_options(int argc, char** argv, NodeOptions& options) {
              (optind < argc ? argv[optind] : "the end of the command line");
   options.command.assign(argv + optind, argv + argc);
   options.command.push_back(nullptr);
-  if (options.command.size() < 2) return "no command to start the ranks with";
+  if (!options.member.empty()) {  // what nobody else shall see does not stand on a command line
+    const char* join = getenv(node::kJoinVariable);
+    const char* secret = getenv(node::kSecretVariable);
+    if (join == nullptr || secret == nullptr) return "the environment does not say which job this node belongs to";
+    options.join = join;
+    options.secret = secret;
+  } else if (options.command.size() < 2)
+    return "no command to start the ranks with";
   if (options.rank_count == 0 || options.slot_count == 0) return "--ranks and --slots must be at least 1";
   if (options.spill_directories.empty()) return "--spill-dir is missing";
   return "";
+}
+
+std::string words_for_member(const NodeOptions& options) {
+  std::string words;
+  const auto add = [&](const char* name, const std::string& value) {
+    words += std::string(name) + "\n" + value + "\n";
+  };
+  add("--ranks", std::to_string(options.rank_count));
+  add("--slots", std::to_string(options.slot_count));
+  add("--memory", std::to_string(options.budget_bytes));
+  add("--spill-dir", options.spill_directories);
+  add("--cpus", std::to_string(options.cpu_count));
+  for (const auto& [name, value] : kStrategies)
+    if (value == options.strategy) add("--strategy", name);
+  if (!options.keeps_checksums) words += "--no-checksums\n";
+  return words;
 }
 
 }  // namespace spillway::launch

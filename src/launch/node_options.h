@@ -1,4 +1,4 @@
-// What the front end tells the node agent on its command line.
+// What the front end tells the agent of a job on its command line, and that one the agents of its nodes.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,21 @@ struct NodeOptions {
   int report_descriptor = -1;
   bool detects_deadlock = false;
   bool keeps_checksums = true;
+  // Of a job on several nodes.
+  std::string listen;           // numeric address where their agents join; empty: all ranks run here
+  uint32_t ranks_per_node = 0;  // 0: a node is a host
+  // Of the agent of such a node.
+  std::string member;  // the name that its ranks attach to; empty: this is the job's agent
+  std::string join;    // where the job's agent listens: address and port
+  std::string secret;  // of the job
+
   std::vector<char*> command;  // MPI launcher and its arguments, ended by a null pointer
 };
 
 // Returns an empty text, or what is wrong with the command line.
 [[nodiscard]] std::string parse_node_options(int argc, char** argv, NodeOptions& options);
+
+// Those that an agent of a node needs, as words of its command line with newlines between them.
+std::string words_for_member(const NodeOptions& options);
 
 }  // namespace spillway::launch

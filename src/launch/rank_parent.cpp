@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -11,8 +12,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "launch/descendants.h"
 
@@ -48,6 +51,38 @@ void put_preload_into_environment() {
   setenv("LD_PRELOAD", preload.c_str(), 1);
 }
 
+// An agent that finds the name taken ends at once; one that cannot join says so, and the ranks wait for it in vain.
+constexpr int kLooksForAgent = 2000;
+constexpr useconds_t kPauseBetweenLooksUs = 10000;
+
+[[noreturn]] void become_agent(const std::string& name, const sigset_t& signals) {
+  setsid();
+  if (fork() != 0) _exit(0);  // so that it is nobody's child here
+  sigprocmask(SIG_SETMASK, &signals, nullptr);
+  char self[PATH_MAX] = {};
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  const char* listed = getenv(node::kNodeOptionsVariable);
+  std::istringstream words(listed != nullptr ? listed : "");
+  std::vector<std::string> arguments = {std::string(self, length > 0 ? static_cast<size_t>(length) : 0), "--member",
+                                        name};
+  arguments[0] = arguments[0].substr(0, arguments[0].rfind('/') + 1) + "spillway-node";
+  for (std::string word; std::getline(words, word);) arguments.push_back(word);
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  // The MPI launcher waits until everybody has closed what it has given the rank.
+  close_range(STDERR_FILENO + 1, ~0U, 0);
+  execv(pointers[0], pointers.data());
+  perror("spillway-rank: cannot start spillway-node");
+  _exit(1);
+}
+
+bool start_agent(const std::string& name, const sigset_t& signals) {
+  const pid_t child = fork();
+  if (child == 0) become_agent(name, signals);
+  return child > 0 && waitpid(child, nullptr, 0) == child;
+}
+
 const char* remedy_for_exec(int error) {
   switch (error) {
     case ENOENT:
@@ -65,12 +100,12 @@ const char* remedy_for_exec(int error) {
 
 int RankParent::run() {
   const time_t begin = time(nullptr);
-  adopt_orphans();
   world_rank_ = find_world_rank();
   const sigset_t set = supervised_signals();
   sigprocmask(SIG_BLOCK, &set, &original_signals_);
   signals_ = Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!attach_to_agent()) return 1;
+  adopt_orphans();  // but not the node's agent
   if (!listen_for_program()) return 1;
   if (!start_program()) exit_status_ = 127;
   supervise();
@@ -82,7 +117,11 @@ int RankParent::run() {
 
 bool RankParent::attach_to_agent() {
   const char* name = getenv(node::kSocketVariable);
-  if (name != nullptr) agent_ = connect_to(name);
+  const char* ranks_per_node = getenv(node::kRanksPerNodeVariable);
+  if (name != nullptr && ranks_per_node != nullptr)
+    agent_ = agent_of_node(name, atoi(ranks_per_node));
+  else if (name != nullptr)
+    agent_ = connect_to(name);
   if (!agent_) {
     fprintf(stderr, "spillway-rank: cannot reach the node agent; start the program with `spillway run`\n");
     return false;
@@ -92,6 +131,20 @@ bool RankParent::attach_to_agent() {
   hello.world_rank = world_rank_;
   hello.pid = getpid();
   return send_message(agent_.number(), hello);
+}
+
+// The first rank of a node to come starts its agent. Several may try: all but one of the agents find the name taken.
+Descriptor RankParent::agent_of_node(const std::string& job, int ranks_per_node) {
+  std::string name = job;
+  if (ranks_per_node > 0) name += "-" + std::to_string(world_rank_ / ranks_per_node);
+  setenv(node::kSocketVariable, name.c_str(), 1);
+  Descriptor agent = connect_to(name);
+  if (agent || !start_agent(name, original_signals_)) return agent;
+  for (int look = 0; !agent && look < kLooksForAgent; ++look) {
+    usleep(kPauseBetweenLooksUs);
+    agent = connect_to(name);
+  }
+  return agent;
 }
 
 bool RankParent::listen_for_program() {

@@ -12,6 +12,8 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <string>
+
 #include "launch/attach_socket.h"
 #include "launch/mpi_segments.h"
 #include "launch/thread_stopper.h"
@@ -28,6 +30,7 @@ class RankParent {
 
  private:
   bool attach_to_agent();
+  Descriptor agent_of_node(const std::string& job, int ranks_per_node);
   bool listen_for_program();
   bool start_program();
   [[noreturn]] void become_program(int failure_pipe, pid_t parent);

@@ -283,6 +283,7 @@ bool Runtime::progress_library() {
 }
 
 bool Runtime::is_library_in_use() const {
+  if (self.header().nodes_in_library != 0) return true;
   for (uint32_t i = 0; i < self.rank_count(); ++i) {
     const node::RankRecord& peer = self.peer(i);
     const bool is_finished = static_cast<node::RankState>(peer.state.load()) == node::RankState::finished;
@@ -298,6 +299,17 @@ void Runtime::needs_others_in_library() {
     node::RankRecord& peer = self.peer(i);
     if (i != self.index() && peer.rests != 0 && peer.rests.exchange(0) != 0) node::LocalRank::ring(peer);
   }
+  tell_other_nodes_of_library();
+}
+
+// The courier looks after it from then on.
+void Runtime::tell_other_nodes_of_library() {
+  node::SegmentHeader& header = self.header();
+  if (header.node_count == 1 || header.is_library_use_known.exchange(1) != 0) return;
+  message::Cell cell{};
+  cell.kind = message::CellKind::in_library;
+  cell.sender = self.world_rank();
+  mailbox.push_to_courier(cell);
 }
 
 // Whoever needs this rank's part mostly needs it soon after it went to sleep, or is in the library now and waits. Of a
@@ -309,6 +321,7 @@ uint64_t Runtime::next_turn_ns() {
   const uint32_t ranks = self.rank_count();
   const uint64_t hurried = kShortestTurnNs * (1 + ranks / self.header().cpu_count);
   if (hurried >= turn_ns_) return turn_ns_;
+  if (self.header().nodes_in_library != 0) return hurried;
   for (uint32_t i = 0; i < ranks; ++i)
     if (self.peer(i).library_calls != 0) return hurried;
   return turn_ns_;

@@ -149,6 +149,7 @@ class Runtime {
   void give_back(uint32_t sender, uint32_t token);
   void say_what_is_owed();
   void needs_others_in_library();
+  void tell_other_nodes_of_library();
   bool is_library_in_use() const;
 
   std::vector<Word> owed_;

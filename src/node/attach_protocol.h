@@ -23,6 +23,12 @@ inline constexpr uint32_t kAttachVersion = 4;
 inline constexpr char kSocketVariable[] = "SPILLWAY_SOCKET";    // abstract socket name, without the leading NUL
 inline constexpr char kParentVariable[] = "SPILLWAY_PARENT";    // the same of spillway-rank, set by itself
 inline constexpr char kPreloadVariable[] = "SPILLWAY_PRELOAD";  // preloaded library, absolute path
+// The same in a job on several nodes, where SPILLWAY_SOCKET is what the names of all nodes' sockets begin with: the
+// ranks of each virtual node (0: a node is a host), and what the first rank of a node starts its agent with.
+inline constexpr char kRanksPerNodeVariable[] = "SPILLWAY_RANKS_PER_NODE";
+inline constexpr char kNodeOptionsVariable[] = "SPILLWAY_NODE_OPTIONS";  // words, each ended by a newline
+inline constexpr char kJoinVariable[] = "SPILLWAY_JOIN";                 // where the job's agent listens
+inline constexpr char kSecretVariable[] = "SPILLWAY_SECRET";             // proves that somebody is of the job
 // The job's spill directories, with `:` between them: not the user's own variable, which a wrapper around the program
 // may set anew, since all ranks must have the same.
 inline constexpr char kSpillDirsVariable[] = "SPILLWAY_JOB_SPILL_DIRS";

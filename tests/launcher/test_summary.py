@@ -48,6 +48,7 @@ def plan():
         strategy="auto",
         keeps_checksums=True,
         detects_deadlock=False,
+        ranks_per_node=None,
         warnings=[],
     )
 

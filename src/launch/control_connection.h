@@ -1,0 +1,80 @@
+// What the agent of a job and those of its nodes say to each other, over TCP: the events and orders of
+// launch/job_events.h, and what it takes to bring the nodes together and to end them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "launch/descriptor.h"
+#include "launch/event_loop.h"
+
+namespace spillway::launch {
+
+enum class ControlKind : uint32_t {
+  // A node's agent to the job's.
+  join = 1,     // first message; `number` is the port of its courier, `text` a JoinText
+  parent_came,  // the next ones as in JobEvents; `number` is a process or a status, `text` why a rank gives up
+  program_started,
+  program_never_started,
+  program_ended,
+  parent_lost,
+  library_came,
+  library_lost,
+  rank_finalized,
+  rank_gave_up,
+  courier_failed,  // `number` is the node that it has lost, or -1
+  warning,         // `text` is for the user
+  report,          // the node's part of the report; last message
+
+  // The job's agent to a node's.
+  refused = 100,  // `text` says why
+  nodes,          // all have come: `number` is the node's index, `text` a NodesText
+  kill_rank,      // the next ones as in Nodes
+  release_rank,
+  signal_parents,  // `number`
+  mark_failed,
+  retire_rank,
+  finish,  // the job is over, and all of its processes have ended: report
+};
+
+struct ControlMessage {
+  ControlKind kind{};
+  int32_t rank = -1;
+  int32_t number = 0;
+  bool is_critical = false;  // of a rank's events: it is inside the critical section
+  std::string text;
+};
+
+// One end of a connection. Never waits: what the other side does not take yet is kept.
+class ControlConnection {
+ public:
+  using Handler = std::function<void(const ControlMessage&)>;
+
+  // Calls `on_message` for each message, and `on_end` once, when the other side is gone or does not speak as we do; the
+  // connection may be destroyed there.
+  ControlConnection(EventLoop& loop, Descriptor socket, Handler on_message, std::function<void()> on_end);
+  ~ControlConnection();
+  ControlConnection(const ControlConnection&) = delete;
+  ControlConnection& operator=(const ControlConnection&) = delete;
+
+  void send(const ControlMessage& message);
+  // The numeric address of the other side.
+  std::string peer_address() const;
+
+ private:
+  void ready();
+  bool read_all();
+  bool write_all();
+  bool take_messages(const std::shared_ptr<bool>& is_alive);
+
+  EventLoop& loop_;
+  Descriptor socket_;
+  Handler on_message_;
+  std::function<void()> on_end_;
+  std::string input_, output_;
+  std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace spillway::launch

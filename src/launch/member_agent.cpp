@@ -1,0 +1,214 @@
+#include "launch/member_agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "courier/sockets.h"
+#include "launch/report.h"
+
+namespace spillway::launch {
+namespace {
+
+constexpr int kJoinTimeoutMs = 10000;
+constexpr uint64_t kLookForParentsNs = 20000000;
+constexpr uint64_t kPatienceWithParentsNs = 3000000000;  // a killed program that writes memory back takes a while
+constexpr uint64_t kPatienceWithJobAgentNs = 5000000000;
+
+// For the courier's thread, whose fatal errors are the job's.
+struct CourierErrors {
+  pthread_t main_thread;
+  int pipe[2] = {-1, -1};
+};
+CourierErrors courier_errors;
+
+bool pass_on_fatal(const char* message) {
+  if (pthread_equal(pthread_self(), courier_errors.main_thread) != 0) return false;
+  [[maybe_unused]] const ssize_t written = write(courier_errors.pipe[1], message, strlen(message) + 1);
+  for (;;) pause();  // the job's agent ends all
+}
+
+// What the ranks' standard streams are for must not stay open after them.
+void close_standard_streams() {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, stream);
+  close(null);
+}
+
+}  // namespace
+
+MemberAgent::MemberAgent(const NodeOptions& options) : options_(options), node_(loop_, options) {
+  node_.report_to(*this);
+}
+
+int MemberAgent::run() {
+  started_ = time(nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  if (!node_.listen(options_.member)) {
+    if (errno == EADDRINUSE) return 0;
+    throw std::system_error(errno, std::generic_category(), "cannot listen for the ranks");
+  }
+  if (!join()) return 1;
+  close_standard_streams();
+  uint64_t lost_ns = 0;
+  while (!is_finished_) {
+    const uint64_t interval_ns = may_ranks_go_on_ ? node_.interval_ns() : 0;
+    const uint64_t longest_ns = job_ == nullptr ? kLookForParentsNs : interval_ns;
+    loop_.wait(longest_ns == 0 ? -1 : static_cast<int>(longest_ns / 1000000));
+    const uint64_t now = base::now_ns();
+    node_.pass_time(now, may_ranks_go_on_);
+    if (job_ != nullptr) continue;
+    if (lost_ns == 0) lost_ns = now;
+    if (!node_.has_parents() || now - lost_ns > kPatienceWithParentsNs) break;
+  }
+  finish();
+  return 0;
+}
+
+bool MemberAgent::join() {
+  std::istringstream where(options_.join);
+  courier::NodeAddress address;
+  where >> address.host >> address.port;
+  Descriptor socket = courier::begin_connect(address);
+  int error = socket ? 0 : errno;
+  if (socket) {
+    pollfd writable{socket.number(), POLLOUT, 0};
+    error = poll(&writable, 1, kJoinTimeoutMs) == 1 ? courier::connect_error(socket.number()) : ETIMEDOUT;
+  }
+  if (error != 0) {
+    fprintf(stderr,
+            "spillway: host %s cannot reach the agent of the job at %s, port %u: %s\n"
+            "  Cause:  the network between the two is cut or does not let them connect, or the job has ended.\n"
+            "  Remedy: name an address of the job's host that all hosts can reach (--address).\n",
+            node_.host().c_str(), address.host.c_str(), address.port, strerror(error));
+    return false;
+  }
+  uint16_t port = 0;
+  courier_listener_ = Descriptor(courier::listen_on_any_port(courier::own_host(socket.number()), port));
+  if (!courier_listener_) throw std::system_error(errno, std::generic_category(), "cannot listen for other nodes");
+  job_ = std::make_unique<ControlConnection>(
+      loop_, std::move(socket), [this](const ControlMessage& order) { take_order(order); },
+      [this] { job_agent_lost(); });
+  tell(ControlKind::join, -1, port, options_.secret + "\n" + node_.host());
+  return true;
+}
+
+void MemberAgent::take_order(const ControlMessage& order) {
+  switch (order.kind) {
+    case ControlKind::nodes:
+      return take_nodes(order);
+    case ControlKind::kill_rank:
+      return node_.tell_parent(order.rank, node::MessageKind::kill);
+    case ControlKind::release_rank:
+      return node_.tell_parent(order.rank, node::MessageKind::release);
+    case ControlKind::signal_parents:
+      return node_.signal_parents(order.number);
+    case ControlKind::mark_failed:
+      has_failed_ = true;
+      may_ranks_go_on_ = false;
+      return node_.mark_failed();
+    case ControlKind::retire_rank:
+      return node_.retire(order.rank);
+    case ControlKind::finish:
+      is_finished_ = true;
+      return;
+    default:
+      return;
+  }
+}
+
+void MemberAgent::take_nodes(const ControlMessage& message) {
+  std::istringstream text(message.text);
+  size_t node_count = 0;
+  text >> node_count;
+  std::vector<courier::NodeAddress> addresses(node_count);
+  for (courier::NodeAddress& address : addresses) text >> address.host >> address.port;
+  std::vector<node::RankPlace> places;
+  std::vector<uint32_t> ranks_of(node_count);
+  for (uint32_t node = 0; text >> node && node < node_count;) places.push_back({node, ranks_of[node]++});
+  const auto own_number = static_cast<uint32_t>(message.number);
+  node_.set_up(own_number, static_cast<uint32_t>(node_count), std::move(places));
+  if (node_count > 1) start_courier(std::move(addresses));
+}
+
+void MemberAgent::start_courier(std::vector<courier::NodeAddress> addresses) {
+  if (pipe2(courier_errors.pipe, O_CLOEXEC | O_NONBLOCK) != 0)
+    throw std::system_error(errno, std::generic_category(), "pipe2");
+  courier_errors.main_thread = pthread_self();
+  base::set_fatal_sink(pass_on_fatal);
+  loop_.watch(courier_errors.pipe[0], EPOLLIN, [this] {
+    char text[4096] = {};
+    loop_.unwatch(courier_errors.pipe[0]);
+    if (read(courier_errors.pipe[0], text, sizeof text - 1) <= 0) return;
+    is_courier_stuck_ = true;
+    tell(ControlKind::courier_failed, -1, -1, text);
+  });
+  courier::CourierConfig config;
+  config.nodes = std::move(addresses);
+  config.secret = options_.secret;
+  config.bell = node_.courier_bell();
+  config.listener = courier_listener_.release();
+  config.spill_descriptors = node_.duplicate_message_spills();
+  spill_directories_ = node_.spill_directories();
+  config.directories = base::SpillDirectories::listed_in(spill_directories_.data());
+  courier_ = std::make_unique<courier::Courier>(node_.map_segment_again(), config);
+  loop_.watch(courier_->problem_descriptor(), EPOLLIN, [this] {
+    loop_.unwatch(courier_->problem_descriptor());
+    const courier::Problem problem = courier_->problem();
+    tell(ControlKind::courier_failed, -1, problem.node, problem.text);
+  });
+  courier_->start();
+}
+
+void MemberAgent::tell(ControlKind kind, int rank, int number, const std::string& text) {
+  if (job_ == nullptr) return;
+  const bool is_critical = rank >= 0 && node_.is_in_critical_section(rank);
+  job_->send(ControlMessage{kind, rank, number, is_critical, text});
+}
+
+// Parents whose connection ends kill their ranks.
+void MemberAgent::job_agent_lost() {
+  job_.reset();
+  has_failed_ = true;
+  may_ranks_go_on_ = false;
+  node_.mark_failed();
+  node_.kill_all();
+}
+
+void MemberAgent::finish() {
+  node_.close();
+  node_.remove_mpi_segments(has_failed_, started_);
+  // Last: an agent on the job's own host may be killed from then on.
+  tell(ControlKind::report, -1, 0, node_.is_set_up() ? node_report(node_.segment(), node_.host()) : "\n");
+  const uint64_t begin_ns = base::now_ns();
+  while (job_ != nullptr && base::now_ns() - begin_ns < kPatienceWithJobAgentNs)
+    loop_.wait(100);  // until it has closed
+  if (is_courier_stuck_) _exit(1);
+}
+
+void MemberAgent::parent_came(int rank) { tell(ControlKind::parent_came, rank); }
+void MemberAgent::program_started(int rank, int pid) { tell(ControlKind::program_started, rank, pid); }
+void MemberAgent::program_never_started(int rank) { tell(ControlKind::program_never_started, rank); }
+void MemberAgent::program_ended(int rank, int wait_status) { tell(ControlKind::program_ended, rank, wait_status); }
+void MemberAgent::parent_lost(int rank) { tell(ControlKind::parent_lost, rank); }
+void MemberAgent::library_came(int rank) { tell(ControlKind::library_came, rank); }
+void MemberAgent::library_lost(int rank) { tell(ControlKind::library_lost, rank); }
+void MemberAgent::rank_finalized(int rank) { tell(ControlKind::rank_finalized, rank); }
+void MemberAgent::rank_gave_up(int rank, const std::string& text, int wait_status) {
+  tell(ControlKind::rank_gave_up, rank, wait_status, text);
+}
+void MemberAgent::warn(const std::string& text) { tell(ControlKind::warning, -1, 0, text); }
+
+}  // namespace spillway::launch

@@ -1,0 +1,58 @@
+// The agent of one node of a job that has several. It is started by the first of the node's ranks to come
+// (RankParent), joins the job's agent over the network, and does its bidding; without it, it ends the node's ranks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "courier/courier.h"
+#include "launch/control_connection.h"
+#include "launch/event_loop.h"
+#include "launch/local_node.h"
+#include "launch/node_options.h"
+
+namespace spillway::launch {
+
+class MemberAgent final : public JobEvents {
+ public:
+  explicit MemberAgent(const NodeOptions& options);
+
+  // Runs until the job is over; returns the exit status. Also when another agent serves the node already.
+  int run();
+
+  void parent_came(int rank) override;
+  void program_started(int rank, int pid) override;
+  void program_never_started(int rank) override;
+  void program_ended(int rank, int wait_status) override;
+  void parent_lost(int rank) override;
+  void library_came(int rank) override;
+  void library_lost(int rank) override;
+  void rank_finalized(int rank) override;
+  void rank_gave_up(int rank, const std::string& text, int wait_status) override;
+  void warn(const std::string& text) override;
+
+ private:
+  bool join();
+  void take_order(const ControlMessage& message);
+  void take_nodes(const ControlMessage& message);
+  void start_courier(std::vector<courier::NodeAddress> addresses);
+  void tell(ControlKind kind, int rank = -1, int number = 0, const std::string& text = "");
+  void job_agent_lost();
+  void finish();
+
+  const NodeOptions& options_;
+  EventLoop loop_;
+  LocalNode node_;
+  Descriptor courier_listener_;
+  std::string spill_directories_;  // the courier's point into it
+  std::unique_ptr<courier::Courier> courier_;
+  std::unique_ptr<ControlConnection> job_;  // nullptr: it is gone
+  time_t started_ = 0;
+  bool may_ranks_go_on_ = true;
+  bool has_failed_ = false;
+  bool is_finished_ = false;
+  bool is_courier_stuck_ = false;  // its thread has met a fatal error
+};
+
+}  // namespace spillway::launch

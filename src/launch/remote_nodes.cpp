@@ -1,0 +1,196 @@
+#include "launch/remote_nodes.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "courier/sockets.h"
+#include "launch/attach_socket.h"
+
+namespace spillway::launch {
+namespace {
+
+Failure failure_of_lost_node(const std::string& host) {
+  Failure failure;
+  failure.what = "host " + host + " is lost: its node agent (spillway-node) does not answer any more";
+  failure.cause = "the machine went down, its network was cut, or somebody killed the agent";
+  failure.remedy = "see whether the host can be reached, and its kernel's messages (dmesg) for an out-of-memory kill";
+  return failure;
+}
+
+Failure failure_of_courier(const std::string& host, const std::string& lost_host, const std::string& text) {
+  Failure failure = failure_of_fatal(text, 0);
+  failure.what = "the node agent of host " + host + " gave up: " + failure.what;
+  if (lost_host.empty()) return failure;
+  failure.what = "host " + lost_host + " is out of reach of host " + host + ": " + text;
+  failure.cause = "the machine went down, or the network between the two is cut or does not let them connect";
+  failure.remedy = "see whether each host reaches the other by the address above (a firewall may be in the way)";
+  return failure;
+}
+
+}  // namespace
+
+RemoteNodes::RemoteNodes(EventLoop& loop, uint32_t world_size, const std::string& address)
+    : loop_(loop), secret_(random_socket_name()), ranks_(world_size) {
+  uint16_t port = 0;
+  listener_ = Descriptor(courier::listen_on_any_port(address, port));
+  if (!listener_) throw std::system_error(errno, std::generic_category(), "cannot listen at " + address);
+  where_to_join_ = address + " " + std::to_string(port);
+  loop_.watch(listener_.number(), EPOLLIN, [this] { take_connection(); });
+}
+
+void RemoteNodes::take_connection() {
+  Descriptor socket = courier::accept_connection(listener_.number());
+  if (!socket) return;
+  Node& node = *nodes_.emplace_back(std::make_unique<Node>());
+  node.connection = std::make_unique<ControlConnection>(
+      loop_, std::move(socket), [this, &node](const ControlMessage& message) { take_message(node, message); },
+      [this, &node] { lose(node); });
+}
+
+void RemoteNodes::take_message(Node& node, const ControlMessage& message) {
+  if (message.kind == ControlKind::join) return take_join(node, message);
+  if (!node.has_joined) return lose(node);
+  switch (message.kind) {
+    case ControlKind::courier_failed: {
+      const auto lost = static_cast<size_t>(message.number);
+      const bool is_known = message.number >= 0 && lost < nodes_.size();
+      return job_->node_in_trouble(
+          failure_of_courier(node.host, is_known ? nodes_[lost]->host : std::string(), message.text));
+    }
+    case ControlKind::warning:
+      return job_->warn(message.text);
+    case ControlKind::report:
+      node.report = message.text;
+      return;
+    default:
+      take_rank_event(node, message);
+  }
+}
+
+void RemoteNodes::take_join(Node& node, const ControlMessage& message) {
+  std::istringstream text(message.text);
+  std::string secret;
+  std::getline(text, secret);
+  std::getline(text, node.host);
+  if (secret != secret_ || are_together_) return lose(node);
+  node.has_joined = true;
+  node.courier_port = static_cast<uint16_t>(message.number);
+  if (has_failed_) send(&node, ControlMessage{ControlKind::mark_failed, -1, 0, false, ""});
+}
+
+void RemoteNodes::take_rank_event(Node& node, const ControlMessage& message) {
+  const int rank = message.rank;
+  if (rank < 0 || static_cast<size_t>(rank) >= ranks_.size()) return;
+  Rank& entry = ranks_[static_cast<size_t>(rank)];
+  entry.is_critical = message.is_critical;
+  switch (message.kind) {
+    case ControlKind::parent_came:
+      if (entry.node != nullptr) return;
+      entry.node = &node;
+      node.ranks.push_back(rank);
+      job_->parent_came(rank);
+      if (++ranks_come_ == ranks_.size()) bring_together();
+      return;
+    case ControlKind::program_started:
+      return job_->program_started(rank, message.number);
+    case ControlKind::program_never_started:
+      return job_->program_never_started(rank);
+    case ControlKind::program_ended:
+      return job_->program_ended(rank, message.number);
+    case ControlKind::parent_lost:
+      return job_->parent_lost(rank);
+    case ControlKind::library_came:
+      return job_->library_came(rank);
+    case ControlKind::library_lost:
+      return job_->library_lost(rank);
+    case ControlKind::rank_finalized:
+      return job_->rank_finalized(rank);
+    case ControlKind::rank_gave_up:
+      return job_->rank_gave_up(rank, message.text, message.number);
+    default:
+      return;
+  }
+}
+
+// Nodes are numbered in the order of their first ranks.
+void RemoteNodes::bring_together() {
+  are_together_ = true;
+  std::erase_if(nodes_, [](const auto& node) { return node->ranks.empty(); });
+  for (const auto& node : nodes_) std::sort(node->ranks.begin(), node->ranks.end());
+  std::sort(nodes_.begin(), nodes_.end(), [](const auto& a, const auto& b) { return a->ranks[0] < b->ranks[0]; });
+  std::vector<size_t> numbers(ranks_.size());
+  std::string text = std::to_string(nodes_.size()) + "\n";
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const std::string address = nodes_[i]->connection != nullptr ? nodes_[i]->connection->peer_address() : "lost";
+    text += address + " " + std::to_string(nodes_[i]->courier_port) + "\n";
+    for (int rank : nodes_[i]->ranks) numbers[static_cast<size_t>(rank)] = i;
+  }
+  for (size_t number : numbers) text += std::to_string(number) + " ";
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    send(nodes_[i].get(), ControlMessage{ControlKind::nodes, -1, static_cast<int32_t>(i), false, text});
+}
+
+// Of one that never joined nobody needs to hear.
+void RemoteNodes::lose(Node& node) {
+  node.connection.reset();
+  const bool is_expected = !node.has_joined || is_finishing_;
+  if (!is_expected) job_->node_lost(node.ranks, failure_of_lost_node(node.host));
+}
+
+void RemoteNodes::finish() {
+  is_finishing_ = true;
+  send_to_all(ControlMessage{ControlKind::finish, -1, 0, false, ""});
+}
+
+bool RemoteNodes::have_all_reported() const {
+  return std::all_of(nodes_.begin(), nodes_.end(),
+                     [](const auto& node) { return node->connection == nullptr || !node->report.empty(); });
+}
+
+std::vector<std::string> RemoteNodes::reports() const {
+  std::vector<std::string> found;
+  for (const auto& node : nodes_)
+    if (!node->report.empty()) found.push_back(node->report);
+  return found;
+}
+
+void RemoteNodes::send(Node* node, const ControlMessage& message) {
+  if (node != nullptr && node->connection != nullptr) node->connection->send(message);
+}
+
+void RemoteNodes::send_to_all(const ControlMessage& message) {
+  for (const auto& node : nodes_)
+    if (node->has_joined) send(node.get(), message);
+}
+
+void RemoteNodes::tell_parent(int rank, node::MessageKind kind) {
+  const ControlKind order = kind == node::MessageKind::kill ? ControlKind::kill_rank : ControlKind::release_rank;
+  send(ranks_[static_cast<size_t>(rank)].node, ControlMessage{order, rank, 0, false, ""});
+}
+
+void RemoteNodes::signal_parents(int number) {
+  send_to_all(ControlMessage{ControlKind::signal_parents, -1, number, false, ""});
+}
+
+void RemoteNodes::mark_failed() {
+  has_failed_ = true;
+  send_to_all(ControlMessage{ControlKind::mark_failed, -1, 0, false, ""});
+}
+
+void RemoteNodes::retire(int rank) {
+  send(ranks_[static_cast<size_t>(rank)].node, ControlMessage{ControlKind::retire_rank, rank, 0, false, ""});
+}
+
+bool RemoteNodes::is_in_critical_section(int rank) const { return ranks_[static_cast<size_t>(rank)].is_critical; }
+
+std::string RemoteNodes::host_of(int rank) const {
+  const Node* node = ranks_[static_cast<size_t>(rank)].node;
+  return node != nullptr ? node->host : "unknown";
+}
+
+}  // namespace spillway::launch

@@ -1,0 +1,80 @@
+// The nodes of a job that has several, as its agent sees them: each has an agent of its own, which connects to this
+// one.
+//
+// Which ranks a node has is for the MPI launcher to decide: each rank's parent starts its node's agent, if it is the
+// first one there (RankParent), and says which rank it is. When all ranks have come, all nodes are told who they are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launch/control_connection.h"
+#include "launch/job.h"
+
+namespace spillway::launch {
+
+class RemoteNodes final : public Nodes {
+ public:
+  // Listens at a numeric address of this machine, which the nodes can reach. Throws std::system_error.
+  RemoteNodes(EventLoop& loop, uint32_t world_size, const std::string& address);
+
+  // Before anything else.
+  void report_to(Job& job) { job_ = &job; }
+
+  // What a node's agent needs to join: "address port".
+  const std::string& where_to_join() const { return where_to_join_; }
+  // A node that does not know it is refused.
+  const std::string& secret() const { return secret_; }
+
+  // All processes of the job have ended.
+  void finish();
+  bool have_all_reported() const;
+  // In order of the nodes' numbers; none of those that are lost.
+  std::vector<std::string> reports() const;
+
+  void tell_parent(int rank, node::MessageKind kind) override;
+  void signal_parents(int number) override;
+  void mark_failed() override;
+  void retire(int rank) override;
+  bool is_in_critical_section(int rank) const override;
+  std::string host_of(int rank) const override;
+
+ private:
+  struct Node {
+    std::unique_ptr<ControlConnection> connection;  // nullptr: it is lost
+    bool has_joined = false;
+    std::string host;
+    uint16_t courier_port = 0;
+    std::vector<int> ranks;  // ascending, once all have come
+    std::string report;
+  };
+  struct Rank {
+    Node* node = nullptr;
+    bool is_critical = false;
+  };
+
+  void take_connection();
+  void take_message(Node& node, const ControlMessage& message);
+  void take_join(Node& node, const ControlMessage& message);
+  void take_rank_event(Node& node, const ControlMessage& message);
+  void bring_together();
+  void lose(Node& node);
+  void send_to_all(const ControlMessage& message);
+  void send(Node* node, const ControlMessage& message);
+
+  EventLoop& loop_;
+  Job* job_ = nullptr;
+  Descriptor listener_;
+  std::string where_to_join_;
+  std::string secret_;
+  std::vector<std::unique_ptr<Node>> nodes_;  // from bring_together() on by number
+  std::vector<Rank> ranks_;
+  uint32_t ranks_come_ = 0;
+  bool are_together_ = false;
+  bool is_finishing_ = false;
+  bool has_failed_ = false;
+};
+
+}  // namespace spillway::launch
