@@ -23,6 +23,12 @@ constexpr uint64_t kMostQueued = 1 << 14;
 // ring for that.
 constexpr int kStalledPauseMs = 1;
 
+// The courier's own place in the segment, behind those of the ranks.
+node::LocalRank place_in(node::Segment segment) {
+  const uint32_t index = segment.header().rank_count;
+  return {std::move(segment), index};
+}
+
 }  // namespace
 
 Courier::Bell::Bell(Poller& poller, int descriptor) : descriptor_(descriptor) {
@@ -35,7 +41,7 @@ void Courier::Bell::handle(uint32_t /*events*/) {
 }
 
 Courier::Courier(node::Segment segment, const CourierConfig& config)
-    : self_(std::move(segment), segment.header().rank_count),
+    : self_(place_in(std::move(segment))),
       ledger_(self_),
       store_(self_, ledger_, config.spill_descriptors.data(), config.directories),
       mailbox_(self_),

@@ -53,7 +53,7 @@ void IncomingLink::set_stalled(bool is_stalled) {
 
 // As much as is there in whole.
 void IncomingLink::accept_all() {
-  while (!is_closed() && !is_stalled_ && (node_.has_value() ? accept_frame() : accept_hello())) {
+  while (!is_closed() && !is_stalled_ && (is_known() ? accept_frame() : accept_hello())) {
   }
   if (begin_ == 0) return;
   memmove(buffer_.data(), waiting(), waiting_bytes());
@@ -90,7 +90,7 @@ bool IncomingLink::accept_frame() {
   if (header.kind == FrameKind::library && header.receiver_count == 0 && header.part_bytes == sizeof(uint32_t)) {
     uint32_t is_in_use;
     memcpy(&is_in_use, content, sizeof is_in_use);
-    owner_.node_uses_library(*node_, is_in_use != 0);
+    owner_.node_uses_library(node_, is_in_use != 0);
   } else if ((header.kind == FrameKind::first_part || header.kind == FrameKind::next_part) &&
              messages_.accept(header, content)) {
     set_stalled(!messages_.deliver());
@@ -103,7 +103,7 @@ bool IncomingLink::accept_frame() {
 void IncomingLink::close(const char* why) {
   socket_.close();
   is_stalled_ = false;
-  if (node_.has_value()) owner_.node_lost(*node_, why);
+  if (is_known()) owner_.node_lost(node_, why);
 }
 
 }  // namespace spillway::courier

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -40,6 +39,7 @@ class IncomingLink final : public EventSource {
   void handle(uint32_t events) override;
 
  private:
+  bool is_known() const { return node_ != node::kNoIndex; }
   bool accept_hello();
   bool accept_frame();
   void accept_all();
@@ -53,7 +53,7 @@ class IncomingLink final : public EventSource {
   IncomingMessages messages_;
   Poller& poller_;
   IncomingOwner& owner_;
-  std::optional<uint32_t> node_;  // once it has said who it is
+  uint32_t node_ = node::kNoIndex;  // once it has said who it is
   bool is_stalled_ = false;
   std::vector<std::byte> buffer_;  // large only once that is known: a stranger gets no memory
   uint64_t begin_ = 0, end_ = 0;   // of what has been read, and not been taken yet

@@ -35,8 +35,8 @@ bool IncomingMessages::is_valid_first(const FrameHeader& header, const std::vect
   const auto is_here = [&](uint32_t to) {
     return to < self_.header().world_size && self_.is_local(self_.place_of(to));
   };
-  return kind_of(header).has_value() && header.part_bytes == std::min(header.bytes, kPartBytes) &&
-         !begun_.contains(header.sender) && !receivers.empty() && std::ranges::all_of(receivers, is_here);
+  return header.part_bytes == std::min(header.bytes, kPartBytes) && !begun_.contains(header.sender) &&
+         !receivers.empty() && std::ranges::all_of(receivers, is_here);
 }
 
 bool IncomingMessages::accept_first(const FrameHeader& header, const std::byte* frame) {
@@ -44,9 +44,10 @@ bool IncomingMessages::accept_first(const FrameHeader& header, const std::byte* 
   message.receivers.resize(header.receiver_count);
   const uint64_t list_bytes = header.receiver_count * sizeof(uint32_t);
   if (list_bytes != 0) memcpy(message.receivers.data(), frame, list_bytes);
-  if (!is_valid_first(header, message.receivers)) return false;
+  const std::optional<message::CellKind> kind = kind_of(header);
+  if (!kind.has_value() || !is_valid_first(header, message.receivers)) return false;
   const std::byte* part = frame + list_bytes;
-  message.cell.kind = *kind_of(header);
+  message.cell.kind = *kind;
   message.cell.context = header.context;
   message.cell.source = header.source;
   message.cell.tag = header.tag;

@@ -21,8 +21,8 @@ void OutgoingLink::tell_library_use(bool is_in_use) { library_use_ = is_in_use ?
 
 void OutgoingLink::connect() {
   if (state_ != State::idle) return;
-  buffer_.emplace(kMostFrameBytes);
-  buffer_->append(&hello_, sizeof hello_);
+  buffer_ = SendBuffer(kMostFrameBytes);
+  buffer_.append(&hello_, sizeof hello_);
   socket_ = begin_connect(address_);
   if (!socket_) return lose("cannot connect to", errno);
   state_ = State::connecting;
@@ -45,14 +45,15 @@ void OutgoingLink::peer_is_watched() {
 
 void OutgoingLink::fill_buffer() {
   if (library_use_.has_value()) {
+    const uint32_t is_in_use = *library_use_;
     FrameHeader header{};
     header.kind = FrameKind::library;
-    header.part_bytes = sizeof *library_use_;
-    buffer_->append(&header, sizeof header);
-    buffer_->append(&*library_use_, sizeof *library_use_);
+    header.part_bytes = sizeof is_in_use;
+    buffer_.append(&header, sizeof header);
+    buffer_.append(&is_in_use, sizeof is_in_use);
     library_use_.reset();
   }
-  messages_.fill(*buffer_);
+  messages_.fill(buffer_);
 }
 
 void OutgoingLink::send_on() {
@@ -61,11 +62,11 @@ void OutgoingLink::send_on() {
 }
 
 void OutgoingLink::write() {
-  if (buffer_->is_empty()) fill_buffer();
-  const ssize_t sent = send(socket_.number(), buffer_->data(), buffer_->bytes(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (buffer_.is_empty()) fill_buffer();
+  const ssize_t sent = send(socket_.number(), buffer_.data(), buffer_.bytes(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
     return lose("lost the connection to", errno);
-  if (sent > 0) buffer_->drop(static_cast<uint64_t>(sent));
+  if (sent > 0) buffer_.drop(static_cast<uint64_t>(sent));
   set_interest(has_work() ? kWatched | EPOLLOUT : kWatched);
 }
 

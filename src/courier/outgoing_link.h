@@ -44,7 +44,7 @@ class OutgoingLink final : public EventSource {
  private:
   enum class State { idle, connecting, connected, lost };
 
-  bool has_work() const { return !buffer_->is_empty() || messages_.count() != 0 || library_use_.has_value(); }
+  bool has_work() const { return !buffer_.is_empty() || messages_.count() != 0 || library_use_.has_value(); }
   void fill_buffer();
   void connected();
   void write();
@@ -60,7 +60,7 @@ class OutgoingLink final : public EventSource {
   bool is_peer_watched_ = false;
   base::Descriptor socket_;
   uint32_t interest_ = 0;
-  std::optional<SendBuffer> buffer_;  // from connect() on
+  SendBuffer buffer_;  // has room from connect() on
   OutgoingMessages messages_;
   std::optional<uint32_t> library_use_;  // to be told
 };

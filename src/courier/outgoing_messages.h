@@ -37,6 +37,7 @@ class HeldPayload {
 // Frames on their way to a socket.
 class SendBuffer {
  public:
+  SendBuffer() = default;
   explicit SendBuffer(uint64_t bytes) : bytes_(bytes) {}
 
   bool is_empty() const { return begin_ == end_; }

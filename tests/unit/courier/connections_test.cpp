@@ -1,5 +1,4 @@
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <netinet/tcp.h>
 
 #include "job_fixture.h"
 
@@ -8,33 +7,18 @@ namespace {
 
 class ConnectionsTest : public JobTest {
  protected:
-  // A connection to the node's courier over which the test says what it likes; blocking.
-  base::Descriptor call(uint32_t index) {
-    base::Descriptor connection(socket(AF_INET, SOCK_STREAM, 0));
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_port = htons(node(index).address.port);
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(connection.number(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
-    return connection;
-  }
-
-  template <typename Record>
-  static void say(const base::Descriptor& connection, const Record& record) {
-    ASSERT_EQ(::send(connection.number(), &record, sizeof record, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof record));
-  }
-
   static bool is_closed_by_peer(const base::Descriptor& connection) {
     char byte;
-    return recv(connection.number(), &byte, 1, 0) <= 0;
+    const ssize_t received = recv(connection.number(), &byte, 1, 0);
+    return received == 0 || (received < 0 && errno == ECONNRESET);
   }
 };
 
 TEST_F(ConnectionsTest, whoever_does_not_know_the_secret_is_refused_and_harms_nobody) {
   start_job(2, 1);
   Hello other_secret = make_hello(1, kSecret);
-  other_secret.secret[kSecret.size() - 1] ^= 1;
-  Hello longer_secret = make_hello(1, kSecret + '\0');
+  other_secret.secret[strlen(kSecret) - 1] ^= 1;
+  Hello longer_secret = make_hello(1, std::string(kSecret) + '\0');
   Hello other_version = make_hello(1, kSecret);
   ++other_version.version;
   Hello other_magic = make_hello(1, kSecret);
@@ -166,7 +150,7 @@ TEST_F(ConnectionsTest, frames_may_come_in_any_pieces) {
   add(data.data() + kPartBytes, 100);
   const base::Descriptor peer = call(0);
   const int no_delay = 1;
-  setsockopt(peer.number(), IPPROTO_TCP, 1 /* TCP_NODELAY */, &no_delay, sizeof no_delay);
+  setsockopt(peer.number(), IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof no_delay);
   for (size_t done = 0; done < said.size();) {
     const size_t piece = done < 300 || done + 300 > said.size() ? 7 : 50000;
     const ssize_t sent = ::send(peer.number(), said.data() + done, std::min(piece, said.size() - done), 0);

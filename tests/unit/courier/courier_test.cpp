@@ -6,7 +6,16 @@
 namespace spillway::courier {
 namespace {
 
-using CourierTest = JobTest;
+class CourierTest : public JobTest {
+ protected:
+  static uint64_t seed_of(uint64_t sender, uint64_t number) { return sender * 1000 + number; }
+
+  // Takes what has come to the rank as soon as there is anything.
+  void take_at_once(uint32_t at) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (rank(at).mailbox.take_all([](const Cell&) {}) == 0) SPILLWAY_CHECK(std::chrono::steady_clock::now() < end);
+  }
+};
 
 TEST_F(CourierTest, carries_messages_of_any_size_whole_and_in_order) {
   start_job(2, 1);
@@ -32,7 +41,7 @@ TEST_F(CourierTest, keeps_the_order_of_each_of_many_senders_to_each_receiver) {
       for (uint32_t i = 0; i < kEach; ++i)
         for (uint32_t to = 0; to < 6; ++to) {
           const uint64_t bytes = random.one_in(40) ? random.below(2 * kPartBytes) : random.below(300);
-          if (to / 2 != from / 2) send(from, to, static_cast<int32_t>(i), pattern(bytes, from * 1000 + i));
+          if (to / 2 != from / 2) send(from, to, static_cast<int32_t>(i), pattern(bytes, seed_of(from, i)));
         }
     });
   for (uint32_t to = 0; to < 6; ++to) {
@@ -41,7 +50,7 @@ TEST_F(CourierTest, keeps_the_order_of_each_of_many_senders_to_each_receiver) {
     for (const Arrived& each : arrived) {
       const uint32_t number = next[each.cell.sender]++;
       expect_message(each, each.cell.sender, static_cast<int32_t>(number),
-                     pattern(each.cell.bytes, each.cell.sender * 1000 + number));
+                     pattern(each.cell.bytes, seed_of(each.cell.sender, number)));
     }
   }
   for (auto& sender : senders) sender.join();
@@ -122,15 +131,13 @@ TEST_F(CourierTest, wakes_for_every_message_whatever_the_timing) {
   start_job(2, 1);
   std::thread other([&] {
     for (int round = 0; round < kRounds; ++round) {
-      uint64_t came = 0;
-      while (came == 0) came = rank(1).mailbox.take_all([](const Cell&) {});
+      take_at_once(1);
       send(1, 0, round, pattern(8, 1));
     }
   });
   for (int round = 0; round < kRounds; ++round) {
     send(0, 1, round, pattern(8, 1));
-    uint64_t came = 0;
-    while (came == 0) came = rank(0).mailbox.take_all([](const Cell&) {});
+    take_at_once(0);
   }
   other.join();
 }

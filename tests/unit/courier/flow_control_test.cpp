@@ -71,6 +71,38 @@ TEST_F(FlowControlTest, nodes_that_send_to_each_other_do_not_wait_for_each_other
   expect_no_problem();
 }
 
+TEST_F(FlowControlTest, a_message_gets_a_cell_even_when_all_of_them_wait_for_the_courier) {
+  make_nodes(2, 1);
+  leave_cells(100);
+  node(0).start(addresses(), kSecret);  // the other node takes nothing: its system accepts the connection, no more
+  Cell cell = message_of(0, 0, pattern(node::kInlineBytes, 1));
+  cell.to = 1;
+  // Until there has been no free cell for a tenth of a second.
+  for (int refused = 0; refused < 100;) {
+    refused = rank(0).mailbox.try_push(1, cell) ? 0 : refused + 1;
+    if (refused != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  struct {
+    FrameHeader header{};
+    uint32_t receiver = 0;
+    uint32_t data = 7;
+  } frame;
+  frame.header.kind = FrameKind::first_part;
+  frame.header.sender = 1;
+  frame.header.source = 1;
+  frame.header.cell_kind = static_cast<uint32_t>(CellKind::message);
+  frame.header.receiver_count = 1;
+  frame.header.part_bytes = sizeof frame.data;
+  frame.header.bytes = sizeof frame.data;
+  const base::Descriptor other = call(0);
+  say(other, make_hello(1, kSecret));
+  say(other, frame);
+  const auto arrived = receive(0, 1);
+  ASSERT_EQ(arrived.size(), 1u);
+  EXPECT_EQ(arrived[0].cell.sender, 1u);
+  EXPECT_EQ(memcmp(arrived[0].data.data(), &frame.data, sizeof frame.data), 0);
+}
+
 TEST_F(FlowControlTest, multicasts_go_on_where_they_ran_out_of_cells) {
   constexpr uint32_t kRanks = 4, kRounds = 500;
   make_nodes(2, kRanks);

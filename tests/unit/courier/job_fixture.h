@@ -2,8 +2,10 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,7 +26,7 @@ using message::kMiB;
 using message::pattern;
 using message::Rank;
 
-inline const std::string kSecret = "secret of this job";
+inline constexpr const char* kSecret = "secret of this job";
 
 // What a rank has found in its mailbox.
 struct Arrived {
@@ -108,6 +110,7 @@ class JobTest : public testing::Test {
 
   std::vector<NodeAddress> addresses() const {
     std::vector<NodeAddress> all;
+    all.reserve(nodes_.size());
     for (const auto& each : nodes_) all.push_back(each->address);
     return all;
   }
@@ -138,6 +141,24 @@ class JobTest : public testing::Test {
     Cell cell = message_of(from, tag, data);
     cell.to = to;
     rank(from).mailbox.push(to, cell);
+  }
+
+  // A connection to the node's courier over which the test says what it likes; blocking, for two seconds.
+  base::Descriptor call(uint32_t index) {
+    base::Descriptor connection(socket(AF_INET, SOCK_STREAM, 0));
+    const timeval limit{2, 0};
+    setsockopt(connection.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(node(index).address.port);
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(connection.number(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+    return connection;
+  }
+
+  template <typename Record>
+  static void say(const base::Descriptor& connection, const Record& record) {
+    ASSERT_EQ(::send(connection.number(), &record, sizeof record, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof record));
   }
 
   // The next `count` cells that come to the rank, their payloads read and released.
