@@ -99,6 +99,15 @@ def _byte_lines(report: JobReport) -> List[str]:
         f"  {'messages':<8} {format_size(report.total('sent_bytes')):>12}         in "
         f"{_count(report.total('sent_messages'))} messages"
     )
+    if len(report.nodes) > 1:
+        sent, number, spilled = (
+            sum(node.figures[f"courier_{key}"] for node in report.nodes)
+            for key in ("sent_bytes", "sent_messages", "spilled_bytes")
+        )
+        lines.append(
+            f"  {'of these':<8} {format_size(sent):>12}         in {_count(number)} between nodes, "
+            f"{format_size(spilled)} spilled there"
+        )
     return lines
 
 

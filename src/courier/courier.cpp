@@ -125,7 +125,14 @@ void Courier::take(const message::Cell& cell) {
   if (cell.kind == message::CellKind::multicast) return take_multicast(cell);
   std::shared_ptr<HeldPayload> payload;
   if (cell.payload.place != message::Place::none) payload = std::make_shared<HeldPayload>(store_, cell.payload);
-  link_to(self_.place_of(cell.to).node).add(cell.sender, OutgoingMessage(cell, {}, std::move(payload)));
+  add(self_.place_of(cell.to).node, cell, OutgoingMessage(cell, {}, std::move(payload)));
+}
+
+void Courier::add(uint32_t node, const message::Cell& cell, OutgoingMessage message) {
+  node::RankStatistics& statistics = self_.record().statistics;
+  statistics.sent_messages.store(statistics.sent_messages + 1);
+  statistics.sent_bytes.store(statistics.sent_bytes + cell.bytes);
+  link_to(node).add(cell.sender, std::move(message));
 }
 
 void Courier::take_multicast(const message::Cell& cell) {
@@ -137,8 +144,7 @@ void Courier::take_multicast(const message::Cell& cell) {
   if (!message::Multicast::is_inlined(cell)) payload = std::make_shared<HeldPayload>(store_, cell.payload);
   std::map<uint32_t, std::vector<uint32_t>> by_node;
   for (uint32_t to : receivers) by_node[self_.place_of(to).node].push_back(to);
-  for (auto& [node, of_node] : by_node)
-    link_to(node).add(cell.sender, OutgoingMessage(cell, std::move(of_node), payload));
+  for (auto& [node, of_node] : by_node) add(node, cell, OutgoingMessage(cell, std::move(of_node), payload));
 }
 
 void Courier::tell_library_use(bool is_in_use) {

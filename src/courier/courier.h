@@ -88,6 +88,7 @@ class Courier final : private IncomingOwner {
   void take_mailbox();
   void take(const message::Cell& cell);
   void take_multicast(const message::Cell& cell);
+  void add(uint32_t node, const message::Cell& cell, OutgoingMessage message);
   void tell_library_use(bool is_in_use);
   void send();
   void sleep();

@@ -1,4 +1,5 @@
-// The connection over which a courier sends to one other node. It is made when there is first something to send.
+// The connection over which a courier sends to one other node. It is made when there is first something to send,
+// or when that node has connected to this one.
 //
 // Courier's thread only. Nothing is ever read from it: the other node answers over a connection of its own.
 #pragma once

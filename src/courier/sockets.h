@@ -20,8 +20,8 @@ std::string name_of(const NodeAddress& address);
 int listen_on_any_port(const std::string& address, uint16_t& port);
 
 // Begins to connect, without blocking: the socket becomes writable when that has come to an end (connect_error). A peer
-// that does not answer is given up within ten seconds (detect_by_data). Returns no socket, with errno, when it cannot
-// be begun.
+// that does not answer is given up within ten seconds (set_detection_by_data, which is on). Returns no socket, with
+// errno, when it cannot be begun.
 base::Descriptor begin_connect(const NodeAddress& address);
 
 // The numeric addresses of the two ends of a connection; empty when there is none.

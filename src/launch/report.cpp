@@ -65,6 +65,10 @@ std::string node_report(const node::Segment& segment, const std::string& host) {
   add(lines, "peak_bytes", header.peak_bytes);
   add(lines, "attached_ranks", header.attached_ranks);
   add(lines, "finished_ranks", header.finished_ranks);
+  const node::RankStatistics& courier = segment.courier().statistics;
+  add(lines, "courier_sent_messages", courier.sent_messages);
+  add(lines, "courier_sent_bytes", courier.sent_bytes);
+  add(lines, "courier_spilled_bytes", courier.spilled_bytes);
   uint32_t index = 0;
   for (uint32_t world_rank = 0; world_rank < header.world_size; ++world_rank)
     if (segment.places()[world_rank].node == header.node_index) lines += rank_line(world_rank, segment.rank(index++));

@@ -40,6 +40,7 @@ class Job:
     slots: int
     memory_mib: int  # of a rank, about
     budget_mib: int
+    ranks_per_node: Optional[int]  # None: all ranks are on one node
 
     def arguments(self) -> List[str]:
         return ["--seed", str(self.seed), "--steps", str(self.steps), "--memory-mib", str(self.memory_mib)]
@@ -54,7 +55,9 @@ def job_of(seed: int, steps: Optional[int] = None) -> Job:
     # seldom enough for all ranks at once.
     least = 20 + 8 * memory_mib + 4 * ranks
     budget_mib = least + chosen.choice([0, 4, 16, 64, 4 * ranks * memory_mib])
-    return Job(seed, steps or chosen.choice([20, 40, 80]), ranks, min(slots, ranks), memory_mib, budget_mib)
+    steps = steps or chosen.choice([20, 40, 80])
+    ranks_per_node = chosen.choice([None, None, 1, 2, 3])
+    return Job(seed, steps, ranks, min(slots, ranks), memory_mib, budget_mib, ranks_per_node)
 
 
 @dataclass
@@ -123,7 +126,8 @@ class Comparison:
             "--spill-dir",
             summary.parent,
         ]
-        options += ["--summary", "json", "--summary-file", summary, "--detect-deadlock"]
+        options += ["--summary", "json", "--summary-file", summary]
+        options += ["--ranks-per-node", job.ranks_per_node] if job.ranks_per_node else ["--detect-deadlock"]
         delays = ["--delay-seed", job.seed + 1] + (["--verbose"] if self.is_verbose else [])
         return self.run(
             [self.build / "bin" / "spillway", "run", *options, "--", self.program(flavour), *job.arguments(), *delays]

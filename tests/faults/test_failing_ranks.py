@@ -26,8 +26,9 @@ SAID = rf"spillway: rank {LAST} on host {HOST} \(process \d+\) "
         ("kill_parent", 1, r"lost its parent process, spillway-rank\n"),
     ],
 )
-def test_ends_the_job_and_names_rank_cause_and_remedy(run, job_command, flavour, how, status, what):
-    finished = run(*job_command(flavour, how), status=status)
+@pytest.mark.parametrize("options", [[], ["--ranks-per-node", "2"]], ids=["one_node", "two_nodes"])
+def test_ends_the_job_and_names_rank_cause_and_remedy(run, job_command, flavour, how, status, what, options):
+    finished = run(*job_command(flavour, how, *options), status=status)
     assert_says(finished.stderr, SAID + what)
     assert "BAD TERMINATION" not in finished.stdout
     assert finished.wall_s < 20

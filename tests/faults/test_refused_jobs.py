@@ -91,8 +91,10 @@ def test_mpi_library_of_the_other_family(run, job_command, flavour):
         (["--memory", "900T"], ["more than this machine has"]),
         (["--memory", "9999999999G"], ["more than this machine has"]),
         (["--memory", "much"], ["`much` is not a size", "8G"]),
-        (["--hosts", "localhost,other-host"], ["several nodes are not supported", "`other-host`"]),
-        (["--ranks-per-node", "1"], ["several nodes are not supported"]),
+        (["--hosts", "localhost,other-host"], ["several machines are not supported", "`other-host`"]),
+        (["--ranks-per-node", "0"], ["--ranks-per-node 0", "1 or more"]),
+        (["--ranks-per-node", "1", "--memory", "16G"], ["16.0 GiB for each of 3 nodes", "more than this machine has"]),
+        (["--ranks-per-node", "1", "--detect-deadlock"], ["--detect-deadlock", "several nodes"]),
     ],
     ids=lambda value: "_".join(value) if isinstance(value, list) and value[0].startswith("-") else "",
 )

@@ -51,8 +51,9 @@ def program(build_dir):
 
 @pytest.fixture
 def job(spillway, spill_dir, program):
-    def command(name, flavour, ranks, slots, memory="256M", report=("--summary", "none")):
+    def command(name, flavour, ranks, slots, memory="256M", report=("--summary", "none"), ranks_per_node=None):
         options = ["-n", ranks, "--slots", slots, "--memory", memory, "--spill-dir", spill_dir, *report]
+        options += ["--ranks-per-node", ranks_per_node] if ranks_per_node else []
         return [spillway, "run", *options, "--", program(name, flavour)]
 
     return command
@@ -64,6 +65,13 @@ def test_checks_itself(run, job, flavour, name, ranks, slots):
     """`strict`: also where one of the MPI libraries is wrong."""
     finished = run(*job(name, flavour, ranks, slots), "strict", timeout_s=LIMIT_S)
     assert finished.stdout  # says how many checks it made
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "thread_levels"])
+def test_checks_itself_on_virtual_nodes(run, job, flavour, name):
+    """Three of them, the last of which has one rank."""
+    finished = run(*job(name, flavour, 5, 1, ranks_per_node=2), "strict", timeout_s=LIMIT_S)
+    assert finished.stdout
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "thread_levels"])
@@ -133,6 +141,16 @@ def test_64_megabytes_by_way_of_the_disk(run, job, flavour, tmp_path):
     summary = json.loads((tmp_path / "summary").read_text())
     assert summary["totals"]["spilled_bytes"] >= 64 << 20
     assert summary["peak_bytes"] <= summary["budget_bytes"]
+
+
+def test_64_megabytes_between_nodes_by_way_of_their_disks(run, job, flavour, tmp_path):
+    options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
+    run(*job("sizes", flavour, 3, 1, "150M", options, 1), 64 << 20, timeout_s=LIMIT_S)
+    nodes = json.loads((tmp_path / "summary").read_text())["nodes"]
+    assert len(nodes) == 3
+    for node in nodes:
+        assert node["rank_count"] == 1 and node["courier_spilled_bytes"] >= 64 << 20
+        assert node["peak_bytes"] <= node["budget_bytes"]
 
 
 def test_long_vectors_need_no_memory_for_others(run, job, flavour):

@@ -45,7 +45,7 @@ TEST_F(CourierTest, keeps_the_order_of_each_of_many_senders_to_each_receiver) {
         }
     });
   for (uint32_t to = 0; to < 6; ++to) {
-    const auto arrived = receive(to, 4 * kEach);
+    const auto arrived = receive(to, uint64_t{4} * kEach);
     std::vector<uint32_t> next(6);
     for (const Arrived& each : arrived) {
       const uint32_t number = next[each.cell.sender]++;

@@ -36,6 +36,33 @@ TEST_F(MailboxTest, gives_cells_in_the_order_in_which_they_were_pushed) {
   EXPECT_EQ(segment_.rank(0).arrivals, 0u);
 }
 
+TEST_F(MailboxTest, gives_some_cells_and_keeps_the_others_in_their_order) {
+  Rank sender(segment_, 0, spill_), receiver(segment_, 1, spill_);
+  std::vector<uint64_t> numbers;
+  const auto note = [&](const Cell& cell) { numbers.push_back(number_in(cell)); };
+  for (uint64_t i = 0; i < 5; ++i) sender.mailbox.push(1, cell_of(0, 0, i));
+  EXPECT_EQ(receiver.mailbox.take_some(0, note), 0u);
+  EXPECT_EQ(receiver.mailbox.take_some(3, note), 3u);
+  for (uint64_t i = 5; i < 8; ++i) sender.mailbox.push(1, cell_of(0, 0, i));
+  EXPECT_EQ(receiver.mailbox.take_some(4, note), 4u);
+  EXPECT_EQ(receiver.mailbox.take_some(4, note), 1u);
+  EXPECT_EQ(numbers, (std::vector<uint64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(receiver.mailbox.take_some(4, note), 0u);
+}
+
+TEST_F(MailboxTest, refuses_when_all_cells_are_in_use_and_rings_for_them) {
+  leave_cells(2);
+  Rank sender(segment_, 0, spill_), receiver(segment_, 1, spill_);
+  EXPECT_TRUE(sender.mailbox.try_push(1, cell_of(0, 0, 0)));
+  EXPECT_TRUE(sender.mailbox.try_push(1, cell_of(0, 0, 1)));
+  EXPECT_EQ(segment_.rank(1).doorbell, 0u);
+  EXPECT_FALSE(sender.mailbox.try_push(1, cell_of(0, 0, 2)));
+  EXPECT_EQ(segment_.rank(1).doorbell, 1u);
+  EXPECT_EQ(take(receiver.mailbox), (std::vector<uint64_t>{0, 1}));
+  EXPECT_TRUE(sender.mailbox.try_push(1, cell_of(0, 0, 3)));
+  EXPECT_EQ(take(receiver.mailbox), std::vector<uint64_t>{3});
+}
+
 TEST_F(MailboxTest, carries_every_field_and_a_payload_of_any_size_up_to_its_own) {
   Rank sender(segment_, 0, spill_), receiver(segment_, 1, spill_);
   for (uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{195}, uint64_t{196}}) {

@@ -93,6 +93,35 @@ TEST_F(MessageStoreTest, spills_payloads_of_any_size_and_alignment) {
   }
 }
 
+TEST_F(MessageStoreTest, takes_several_payloads_in_parts_by_turns) {
+  for (const bool is_full : {false, true}) {
+    if (is_full) {
+      fill_node();
+      sender_.store.trim();
+      ASSERT_TRUE(sender_.ledger.charge_store(kFloor));
+    }
+    const std::vector<std::vector<std::byte>> data{pattern(kMiB, 1), pattern(3 * kMiB + 1, 2), pattern(5000, 3)};
+    std::vector<MessageStore::Filling> fillings;
+    for (const auto& each : data) {
+      fillings.push_back(sender_.store.reserve(each.size()));
+      EXPECT_EQ(fillings.back().payload.place, is_full ? Place::storage : Place::memory);
+    }
+    for (uint64_t done = 0; done < 4 * kMiB; done += node::kSpillChunkBytes)
+      for (size_t i = 0; i < data.size(); ++i) {
+        if (done >= data[i].size()) continue;
+        const uint64_t part = std::min<uint64_t>(node::kSpillChunkBytes, data[i].size() - done);
+        MemoryStream stream(data[i].data() + done);
+        sender_.store.fill(fillings[i], stream, part);
+        receiver_.store.spill(UINT64_MAX);  // leaves alone what is not finished
+      }
+    for (size_t i = 0; i < data.size(); ++i) {
+      sender_.store.finish(fillings[i]);
+      EXPECT_EQ(read(fillings[i].payload), data[i]);
+      receiver_.store.release(fillings[i].payload);
+    }
+  }
+}
+
 TEST_F(MessageStoreTest, gives_the_beginning_to_a_receiver_with_a_short_buffer) {
   fill_node();
   for (int i = 0; i < 2; ++i) {  // in memory, then on storage
