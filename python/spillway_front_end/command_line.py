@@ -7,6 +7,7 @@ from typing import List, Optional, TextIO, Tuple
 
 from . import help_text
 from .errors import EXIT_NOT_STARTED, LaunchError
+from .hosts import PLACEMENTS
 from .mpi_library import FLAVOURS, family_of
 from .plan import RunOptions, make_plan, render_plan
 
@@ -123,7 +124,20 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         help="divide this machine into virtual nodes of n ranks each; --slots and --memory are then of each node "
         "(default: all ranks are on one node)",
     )
-    add("--hosts", metavar="h,...", help="machines to run on; this version accepts this machine's own names only")
+    add(
+        "--hosts",
+        metavar="h,...",
+        help="machines to run on, which the MPI launcher reaches (by ssh), with Spillway and the program in the same "
+        "place; --slots, --memory and --spill-dir are then of each of them (default: this machine)",
+    )
+    add("--hostfile", metavar="file", help="the same from a file, a machine in each line")
+    add(
+        "--placement",
+        choices=PLACEMENTS,
+        default="block",
+        help="the first ranks all on the first machine, or one on each machine in turn (default: block)",
+    )
+    add("--address", metavar="ip", help="this machine's address that the others reach (default: the one towards them)")
     add(
         "--mpi",
         type=_mpi_name,
@@ -238,6 +252,10 @@ def main(arguments: List[str], library_directory: str, version: str) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
+        if arguments[:1] == ["node"]:
+            from .node_command import become_agent
+
+            become_agent(arguments[1:], library_directory)
         options = parse_run_options(arguments, version, os.path.join(library_directory, "python"))
         return EXIT_NOT_STARTED if options is None else _run(options, library_directory)
     except LaunchError as error:

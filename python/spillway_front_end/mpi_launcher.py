@@ -1,9 +1,10 @@
 """The launcher that belongs to an MPI library, and the command that starts ranks with it."""
 
 import os
-from typing import Dict, Iterator, List, NamedTuple
+from typing import Dict, Iterator, List, NamedTuple, Optional
 
 from .errors import LaunchError
+from .hosts import HostList
 from .mpi_library import TITLES, MpiLibrary
 from .subprocess_output import output_of
 
@@ -80,7 +81,23 @@ def _major(version: str) -> int:
     return int(digits) if digits.isdigit() else 0
 
 
-def launcher_command(library: MpiLibrary, launcher: Launcher, ranks: int) -> List[str]:
+# What Open MPI's launcher hands on to other hosts only when it is told to (src/node/attach_protocol.h).
+_RANK_VARIABLES = ("SOCKET", "PRELOAD", "RANKS_PER_NODE", "NODE_COMMAND", "JOIN", "SECRET")
+
+
+def _host_options(library: MpiLibrary, ranks: int, hosts: HostList) -> List[str]:
+    """So that each host has the ranks that the placement says, the launcher being told of as many places as needed."""
+    most = hosts.most_ranks(ranks)
+    if library.flavour == "mpich":
+        # Where the name of this machine means its loopback interface, as on Debian, others would not reach it by that.
+        words = ["-localhost", hosts.address, "-hosts", ",".join(hosts.names)]
+        return [*words, "-ppn", str(most if hosts.placement == "block" else 1)]
+    words = ["--host", ",".join(f"{name}:{most}" for name in hosts.names)]
+    words += ["--map-by", "slot" if hosts.placement == "block" else "node"]
+    return words + [word for name in _RANK_VARIABLES for word in ("-x", f"SPILLWAY_{name}")]
+
+
+def launcher_command(library: MpiLibrary, launcher: Launcher, ranks: int, hosts: Optional[HostList]) -> List[str]:
     """Options that let many more ranks than cores run, anywhere; the slots are what limits them.
 
     MPICH's launcher needs none. It binds nobody; told not to, it fails in MPI_Comm_spawn (4.3, 5.0).
@@ -91,7 +108,7 @@ def launcher_command(library: MpiLibrary, launcher: Launcher, ranks: int) -> Lis
         command += [*([] if _major(launcher.version) >= 5 else ["--quiet"]), "--oversubscribe", "--bind-to", "none"]
         if os.geteuid() == 0:
             command.append("--allow-run-as-root")
-    return command + ["-n", str(ranks)]
+    return command + (_host_options(library, ranks, hosts) if hosts else []) + ["-n", str(ranks)]
 
 
 def library_settings(library: MpiLibrary) -> Dict[str, str]:

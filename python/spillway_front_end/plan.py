@@ -1,9 +1,11 @@
 """Everything that is decided before a job starts."""
 
 import os
-from typing import Dict, List, NamedTuple, Optional, Sequence
+import sys
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .errors import LaunchError
+from .hosts import HostList, hosts_of_job
 from .machine import Figure, available_memory, total_memory, usable_cores
 from .mpi_launcher import Launcher, find_launcher, launcher_command, library_settings
 from .mpi_library import TITLES, MpiLibrary, find_program, mpi_library_of, preloaded_library
@@ -14,6 +16,7 @@ _DEFAULT_MEMORY_PERCENT = 80  # the rest is for the page cache and for what othe
 _LEAST_BUDGET = 16 << 20
 _MOST_RANKS = 65536
 _LOOPBACK = "127.0.0.1"
+_MOST_PATH_CHARACTERS = 4000  # what the agent can hand on (src/node/attach_protocol.h)
 
 
 class RunOptions(NamedTuple):
@@ -26,6 +29,9 @@ class RunOptions(NamedTuple):
     spill_dirs: Sequence[str] = ()
     ranks_per_node: Optional[int] = None
     hosts: Optional[str] = None
+    hostfile: Optional[str] = None
+    placement: str = "block"
+    address: Optional[str] = None
     mpi: Optional[str] = None
     summary: str = "text"
     summary_file: Optional[str] = None
@@ -40,97 +46,138 @@ class Plan(NamedTuple):
     library: MpiLibrary
     launcher: Launcher
     ranks: Figure
-    slots: Figure
-    cores: Figure
-    budget: Figure
-    spills: List[SpillDirectory]
+    node: Optional["NodePlan"]  # of each node; None: each host makes its own
     preload: str
     agent: str
     rank_program: str
     strategy: str
     keeps_checksums: bool
     detects_deadlock: bool
-    ranks_per_node: Optional[Figure]  # of virtual nodes on this machine; None: all ranks are on one node
+    ranks_per_node: Optional[Figure]  # of virtual nodes; None: all ranks of a host are on one node
+    hosts: Optional[HostList]  # None: this machine alone
+    node_command: List[str]  # starts the agent of a host
     warnings: List[str]
 
-    @property
-    def node_count(self) -> int:
-        return -(-self.ranks.value // self.ranks_per_node.value) if self.ranks_per_node else 1
-
     def mpi_command(self) -> List[str]:
-        return launcher_command(self.library, self.launcher, self.ranks.value) + [self.rank_program] + self.program
+        start = launcher_command(self.library, self.launcher, self.ranks.value, self.hosts)
+        return start + [self.rank_program] + self.program
 
     def environment(self) -> Dict[str, str]:
         return {**os.environ, **library_settings(self.library)}
 
     def agent_command(self, report_descriptor: int) -> List[str]:
-        command = [self.agent]
-        for name, value in (
-            ("ranks", self.ranks.value),
-            ("slots", self.slots.value),
-            ("memory", self.budget.value),
-            ("spill-dir", ":".join(spill.path for spill in self.spills)),
-            ("preload", self.preload),
-            ("cpus", self.cores.value),
-            ("strategy", self.strategy),
-            ("report-fd", report_descriptor),
-        ):
-            command += [f"--{name}", str(value)]
-        command += [] if self.keeps_checksums else ["--no-checksums"]
+        command = [self.agent, "--ranks", str(self.ranks.value), "--report-fd", str(report_descriptor)]
+        command += ["--preload", self.preload]
+        if self.node:
+            command += self.node.words() + ["--strategy", self.strategy]
+            command += [] if self.keeps_checksums else ["--no-checksums"]
+        command += ["--detect-deadlock"] if self.detects_deadlock else []
+        if self.hosts:
+            command += ["--listen", self.hosts.address, "--node-command", "".join(f"{w}\n" for w in self.node_command)]
+        elif self.ranks_per_node:
+            command += ["--listen", _LOOPBACK]
         if self.ranks_per_node:
-            command += ["--listen", _LOOPBACK, "--ranks-per-node", str(self.ranks_per_node.value)]
-        return command + (["--detect-deadlock"] if self.detects_deadlock else []) + ["--"] + self.mpi_command()
+            command += ["--ranks-per-node", str(self.ranks_per_node.value)]
+        return command + ["--"] + self.mpi_command()
+
+
+class NodePlan(NamedTuple):
+    """What a node gives to its ranks."""
+
+    slots: Figure
+    cores: Figure
+    budget: Figure
+    spills: List[SpillDirectory]
+
+    def words(self) -> List[str]:
+        """For spillway-node."""
+        figures = (("slots", self.slots.value), ("memory", self.budget.value), ("cpus", self.cores.value))
+        words = [word for name, value in figures for word in (f"--{name}", str(value))]
+        return [*words, "--spill-dir", ":".join(spill.path for spill in self.spills)]
+
+
+def make_node_plan(
+    slots: Optional[Figure], memory: Optional[str], spill_dirs: Sequence[str], most_ranks: int, nodes: int
+) -> Tuple[NodePlan, List[str]]:
+    """Of each of `nodes` nodes on this machine, which have at most so many ranks; and warnings."""
+    warnings: List[str] = []
+    cores = usable_cores()
+    if nodes > 1:
+        cores = Figure(max(1, cores.value // nodes), f"of each of {nodes} nodes on this machine")
+    slots = slots or cores
+    if slots.value > most_ranks:
+        slots = Figure(most_ranks, "as many as ranks")
+    budget = _budget(memory, nodes, warnings)
+    spills = choose_spill_directories(spill_dirs, budget.value, memory is not None)
+    if len(":".join(spill.path for spill in spills)) > _MOST_PATH_CHARACTERS:
+        raise LaunchError("the names of the spill directories are too long", "give fewer of them, or shorter ones")
+    warnings += [spill.warning for spill in spills if spill.warning]
+    return NodePlan(slots, cores, budget, spills), warnings
 
 
 def make_plan(options: RunOptions, library_directory: str) -> Plan:
     """Raises LaunchError when the job cannot be started."""
-    cores = usable_cores()
     asked_slots = _count("--slots", options.slots)
     per_node = _count("--ranks-per-node", options.ranks_per_node)
+    hosts = hosts_of_job(options.hosts, options.hostfile, options.placement, options.address)
     if per_node:
         unasked = Figure(per_node.value, "as --ranks-per-node")
+    elif hosts:
+        unasked = Figure(len(hosts.names), "one on each host")
     else:
-        unasked = Figure((asked_slots or cores).value, "as many as slots")
+        unasked = Figure((asked_slots or usable_cores()).value, "as many as slots")
     ranks = _count("-n", options.ranks) or unasked
-    if per_node and per_node.value >= ranks.value:
+    ranks_of_host = hosts.most_ranks(ranks.value) if hosts else ranks.value
+    if per_node and per_node.value >= ranks_of_host:
         per_node = None
-    nodes = -(-ranks.value // per_node.value) if per_node else 1
-    if nodes > 1:
-        cores = Figure(max(1, cores.value // nodes), f"of each of {nodes} nodes on this machine")
-    slots = asked_slots or cores
-    most = per_node or ranks
-    if slots.value > most.value:
-        slots = Figure(most.value, "as many as ranks")
-    _check_hosts(options)
-    _check_deadlock_watch(options, nodes)
-    warnings: List[str] = []
-    budget = _budget(options.memory, nodes, warnings)
+    nodes_of_host = -(-ranks_of_host // per_node.value) if per_node else 1
+    if options.detect_deadlock and (hosts or nodes_of_host > 1):
+        raise LaunchError(
+            "--detect-deadlock does not work with several nodes in this version: no node sees the ranks of the others",
+            "leave it away, or run on one node",
+        )
+    node, warnings, node_command = None, [], []
+    if hosts:
+        node_command = _node_command(options, ranks.value, per_node, nodes_of_host)
+    else:
+        most = per_node.value if per_node else ranks.value
+        node, warnings = make_node_plan(asked_slots, options.memory, options.spill_dirs, most, nodes_of_host)
     library = mpi_library_of(find_program(options.program[0]), options.mpi)
     launcher = find_launcher(library)
-    spills = choose_spill_directories(options.spill_dirs, budget.value, options.memory is not None)
-    warnings += [spill.warning for spill in spills if spill.warning]
     preload = preloaded_library(library_directory, library, options.mpi)
     own = [os.path.join(library_directory, name) for name in ("spillway-node", "spillway-rank")]
     for path in own:
         if not os.path.exists(path):
             raise LaunchError(f"this installation of Spillway has no {path}", "build or install it again")
     return Plan(
-        options.program,
-        library,
-        launcher,
-        ranks,
-        slots,
-        cores,
-        budget,
-        spills,
-        preload,
-        *own,
-        options.strategy,
-        options.checksums,
-        options.detect_deadlock,
-        per_node,
-        warnings,
+        program=options.program,
+        library=library,
+        launcher=launcher,
+        ranks=ranks,
+        node=node,
+        preload=preload,
+        agent=own[0],
+        rank_program=own[1],
+        strategy=options.strategy,
+        keeps_checksums=options.checksums,
+        detects_deadlock=options.detect_deadlock,
+        ranks_per_node=per_node,
+        hosts=hosts,
+        node_command=node_command,
+        warnings=warnings,
     )
+
+
+def _node_command(options: RunOptions, ranks: int, per_node: Optional[Figure], nodes_of_host: int) -> List[str]:
+    """What it asks for is met, or refused, on each host: hosts differ."""
+    words = [os.path.realpath(sys.argv[0]), "node", "--ranks", str(ranks), "--nodes-here", str(nodes_of_host)]
+    words += ["--ranks-here", str(per_node.value if per_node else ranks)]
+    words += ["--slots", str(options.slots)] if options.slots is not None else []
+    words += ["--memory", options.memory] if options.memory is not None else []
+    for directory in options.spill_dirs:
+        words += ["--spill-dir", os.path.abspath(directory)]
+    words += ["--strategy", options.strategy]
+    return words + ([] if options.checksums else ["--no-checksums"])
 
 
 def _count(option: str, value: Optional[int]) -> Optional[Figure]:
@@ -172,33 +219,6 @@ def _budget(asked: Optional[str], nodes: int, warnings: List[str]) -> Figure:
     return Figure(value, origin)
 
 
-def _own_names() -> List[str]:
-    name = os.uname().nodename
-    return ["localhost", "127.0.0.1", "::1", name.lower(), name.split(".")[0].lower()]
-
-
-def _check_hosts(options: RunOptions) -> None:
-    remedy = "run all ranks on this machine: leave --hosts away"
-    hosts = dict.fromkeys(host.strip().lower() for host in (options.hosts or "").split(",") if host.strip())
-    if options.hosts is not None and not hosts:
-        raise LaunchError("--hosts names no host", remedy)
-    for host in hosts:
-        if host not in _own_names():
-            raise LaunchError(
-                f"--hosts {options.hosts}: jobs over several machines are not supported in this version, and "
-                f"`{host}` is not this machine ({os.uname().nodename})",
-                remedy,
-            )
-
-
-def _check_deadlock_watch(options: RunOptions, nodes: int) -> None:
-    if options.detect_deadlock and nodes > 1:
-        raise LaunchError(
-            "--detect-deadlock does not work with several nodes in this version: no node sees the ranks of the others",
-            "leave --detect-deadlock or --ranks-per-node away",
-        )
-
-
 def render_plan(plan: Plan) -> str:
     import shlex  # for --dry-run only
 
@@ -209,20 +229,27 @@ def render_plan(plan: Plan) -> str:
         ("MPI launcher", f"{plan.launcher.path} (version {plan.launcher.version})"),
         ("preloaded", plan.preload),
         ("ranks", f"{plan.ranks.value}  ({plan.ranks.origin})"),
-        *(
-            [("nodes", f"{plan.node_count}, of {plan.ranks_per_node.value} ranks each, on this machine")]
-            if plan.ranks_per_node
-            else []
-        ),
-        ("slots", f"{plan.slots.value}  ({plan.slots.origin})"),
-        ("memory budget", f"{format_size(plan.budget.value)}  ({plan.budget.origin})"),
-        *(
-            ("spill directory", f"{spill.path}  ({spill.file_system}, {format_size(spill.free_bytes)} free)")
-            for spill in plan.spills
-        ),
+        *_node_rows(plan),
         ("strategy", plan.strategy),
         ("checksums", "of what is spilled" if plan.keeps_checksums else "none"),
         ("MPI settings", " ".join(f"{name}={value}" for name, value in settings.items()) or "none"),
         ("command", shlex.join(plan.mpi_command())),
     )
     return "".join(f"{name:<16} {value}\n" for name, value in rows)
+
+
+def _node_rows(plan: Plan) -> List[Tuple[str, str]]:
+    rows = []
+    if plan.hosts:
+        rows.append(("hosts", f"{', '.join(plan.hosts.names)}  (ranks in {plan.hosts.placement} order)"))
+        rows.append(("address", f"{plan.hosts.address}, where the hosts' agents report"))
+    if plan.ranks_per_node:
+        rows.append(("nodes", f"of {plan.ranks_per_node.value} ranks each  ({plan.ranks_per_node.origin})"))
+    if plan.node is None:
+        return [*rows, ("slots, memory", "and spill directories: chosen on each host")]
+    slots, _, budget, spills = plan.node
+    rows.append(("slots", f"{slots.value}  ({slots.origin})"))
+    rows.append(("memory budget", f"{format_size(budget.value)}  ({budget.origin})"))
+    for spill in spills:
+        rows.append(("spill directory", f"{spill.path}  ({spill.file_system}, {format_size(spill.free_bytes)} free)"))
+    return rows

@@ -43,7 +43,7 @@ def render_text(plan: Plan, report: JobReport) -> str:
         title = title[: _LINE_WIDTH - 5] + "…"
     lines = [title + " " + "─" * max(0, _LINE_WIDTH - 1 - len(title))]
     lines.append(
-        f"  {plan.ranks.value} ranks, {plan.slots.value} at a time, on {_place(report)}: {outcome} after "
+        f"  {plan.ranks.value} ranks, {_slots(report)} at a time, on {_place(report)}: {outcome} after "
         f"{_seconds(report.wall_ns)}"
     )
     if report.attached_ranks == 0:
@@ -51,6 +51,11 @@ def render_text(plan: Plan, report: JobReport) -> str:
     else:
         lines += _memory_lines(report) + _time_lines(report) + _byte_lines(report) + _rank_lines(report)
     return "\n".join([line.rstrip() for line in lines] + ["─" * _LINE_WIDTH]) + "\n"
+
+
+def _slots(report: JobReport) -> str:
+    numbers = sorted({node.figures["slot_count"] for node in report.nodes}) or [0]
+    return " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
 
 
 def _place(report: JobReport) -> str:
@@ -138,13 +143,13 @@ def render_json(plan: Plan, report: JobReport) -> str:
         "mpi": plan.library.flavour,
         "host": report.nodes[0].host if report.nodes else None,
         "ranks": plan.ranks.value,
-        "slots": plan.slots.value,
-        "budget_bytes": plan.budget.value,
+        "slots": max((node.figures["slot_count"] for node in report.nodes), default=0),
+        "budget_bytes": max((node.figures["budget_bytes"] for node in report.nodes), default=0),
         "peak_bytes": max((node.figures["peak_bytes"] for node in report.nodes), default=0),
         "wall_ns": report.wall_ns,
         "exit_status": report.exit_status,
         "failure": report.failure,
-        "spill_directories": [spill.path for spill in plan.spills],
+        "spill_directories": [spill.path for spill in plan.node.spills] if plan.node else None,
         "nodes": [dict(node.figures, host=node.host) for node in report.nodes],
         "totals": totals,
         "per_rank": [dict(rank, rank=number, state=report.states[number]) for number, rank in enumerate(report.ranks)],

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -35,6 +36,13 @@ Descriptor make_signal_descriptor() {
 }
 
 std::string last_component(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string own_program() {
+  char path[PATH_MAX] = {};
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (length < 0) throw std::system_error(errno, std::generic_category(), "cannot find this program's own file");
+  return path;
+}
 
 std::vector<node::RankPlace> places_on_one_node(uint32_t rank_count) {
   std::vector<node::RankPlace> places;
@@ -95,7 +103,7 @@ int JobAgent::run() {
 std::map<std::string, std::string> JobAgent::settings_of_ranks() const {
   if (!has_several_nodes()) return {};
   return {{node::kRanksPerNodeVariable, std::to_string(options_.ranks_per_node)},
-          {node::kNodeOptionsVariable, words_for_member(options_)},
+          {node::kNodeCommandVariable, node_command_of(options_, own_program())},
           {node::kJoinVariable, nodes_->where_to_join()},
           {node::kSecretVariable, nodes_->secret()}};
 }

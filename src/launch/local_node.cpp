@@ -185,7 +185,7 @@ void LocalNode::welcome(Connection& connection) {
   }
   std::vector<int> descriptors = {segment_->descriptor(), courier_bell_.number()};
   for (const Descriptor& file : message_spills_) descriptors.push_back(file.number());
-  send_message(connection.socket.number(), make_message(MessageKind::welcome), descriptors);
+  send_message(connection.socket.number(), make_message(MessageKind::welcome, options_.spill_directories), descriptors);
   job_->library_came(connection.rank);
 }
 

@@ -25,6 +25,7 @@ enum Option {
   kNoChecksums,
   kListen,
   kRanksPerNode,
+  kNodeCommand,
   kMember
 };
 
@@ -41,6 +42,7 @@ constexpr option kOptions[] = {
     {"no-checksums", no_argument, nullptr, kNoChecksums},
     {"listen", required_argument, nullptr, kListen},
     {"ranks-per-node", required_argument, nullptr, kRanksPerNode},
+    {"node-command", required_argument, nullptr, kNodeCommand},
     {"member", required_argument, nullptr, kMember},
     {nullptr, 0, nullptr, 0},
 };
@@ -102,6 +104,9 @@ bool take_option(int option, const char* value, NodeOptions& options) {
       return true;
     case kRanksPerNode:
       return parse_number(value, options.ranks_per_node);
+    case kNodeCommand:
+      options.node_command = value;
+      return true;
     case kMember:
       options.member = value;
       return true;
@@ -129,13 +134,15 @@ std::string parse_node_options(int argc, char** argv, NodeOptions& options) {
     options.secret = secret;
   } else if (options.command.size() < 2)
     return "no command to start the ranks with";
+  if (!options.node_command.empty()) return options.rank_count == 0 ? "--ranks must be at least 1" : "";
   if (options.rank_count == 0 || options.slot_count == 0) return "--ranks and --slots must be at least 1";
   if (options.spill_directories.empty()) return "--spill-dir is missing";
   return "";
 }
 
-std::string words_for_member(const NodeOptions& options) {
-  std::string words;
+std::string node_command_of(const NodeOptions& options, const std::string& own_program) {
+  if (!options.node_command.empty()) return options.node_command;
+  std::string words = own_program + "\n";
   const auto add = [&](const char* name, const std::string& value) {
     words += std::string(name) + "\n" + value + "\n";
   };

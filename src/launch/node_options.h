@@ -23,6 +23,9 @@ struct NodeOptions {
   // Of a job on several nodes.
   std::string listen;           // numeric address where their agents join; empty: all ranks run here
   uint32_t ranks_per_node = 0;  // 0: a node is a host
+  // Starts the agent of a node, when `--member <name>` is added; words, each ended by a newline. Empty: this program,
+  // with the options of this one.
+  std::string node_command;
   // Of the agent of such a node.
   std::string member;  // the name that its ranks attach to; empty: this is the job's agent
   std::string join;    // where the job's agent listens: address and port
@@ -34,7 +37,7 @@ struct NodeOptions {
 // Returns an empty text, or what is wrong with the command line.
 [[nodiscard]] std::string parse_node_options(int argc, char** argv, NodeOptions& options);
 
-// Those that an agent of a node needs, as words of its command line with newlines between them.
-std::string words_for_member(const NodeOptions& options);
+// What the first rank of a node starts its agent with.
+std::string node_command_of(const NodeOptions& options, const std::string& own_program);
 
 }  // namespace spillway::launch

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -59,21 +58,18 @@ constexpr useconds_t kPauseBetweenLooksUs = 10000;
   setsid();
   if (fork() != 0) _exit(0);  // so that it is nobody's child here
   sigprocmask(SIG_SETMASK, &signals, nullptr);
-  char self[PATH_MAX] = {};
-  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  const char* listed = getenv(node::kNodeOptionsVariable);
-  std::istringstream words(listed != nullptr ? listed : "");
-  std::vector<std::string> arguments = {std::string(self, length > 0 ? static_cast<size_t>(length) : 0), "--member",
-                                        name};
-  arguments[0] = arguments[0].substr(0, arguments[0].rfind('/') + 1) + "spillway-node";
+  const char* command = getenv(node::kNodeCommandVariable);
+  std::istringstream words(command != nullptr ? command : "");
+  std::vector<std::string> arguments;
   for (std::string word; std::getline(words, word);) arguments.push_back(word);
+  arguments.insert(arguments.end(), {"--member", name});
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   // The MPI launcher waits until everybody has closed what it has given the rank.
   close_range(STDERR_FILENO + 1, ~0U, 0);
   execv(pointers[0], pointers.data());
-  perror("spillway-rank: cannot start spillway-node");
+  perror("spillway-rank: cannot start the agent of this node");
   _exit(1);
 }
 

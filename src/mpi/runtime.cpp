@@ -124,24 +124,6 @@ void make_room_hook(uint64_t bytes) {
   is_making_room = was_making_room;
 }
 
-// The environment may have been changed between the launcher and MPI_Init, by a script or by the program.
-base::SpillDirectories directories_of_job(node::Attachment& attachment) {
-  const char* listed = getenv(node::kSpillDirsVariable);
-  if (listed != nullptr) {
-    const auto directories = base::SpillDirectories::listed_in(strdup(listed));
-    if (directories.count == attachment.message_spill_count()) return directories;
-  }
-  char text[512];
-  snprintf(text, sizeof text,
-           "cannot know where its spill files belong\n"
-           "  Cause:  %s %s.\n"
-           "  Remedy: let scripts and the program keep the variables that begin with SPILLWAY_.",
-           node::kSpillDirsVariable,
-           listed == nullptr ? "is gone from the environment" : "is not what the launcher set it to");
-  attachment.report_fatal(text);
-  base::fatal("%s", text);
-}
-
 }  // namespace
 
 Runtime::Runtime(node::Attachment attachment, int world_rank, const base::SpillDirectories& directories,
@@ -366,7 +348,7 @@ void start_runtime(memory::Arena& arena, memory::SmallHeap& small_heap) {
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
   auto attachment = node::Attachment::connect(rank, size);
   if (!attachment) return;
-  const auto directories = directories_of_job(*attachment);
+  const base::SpillDirectories directories = attachment->spill_directories();
   the_runtime = new Runtime(std::move(*attachment), rank, directories, arena, small_heap);
   int thread_level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&thread_level);

@@ -17,7 +17,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kAttachMagic = 0x53504c41;  // "SPLA"
-inline constexpr uint32_t kAttachVersion = 4;
+inline constexpr uint32_t kAttachVersion = 5;
 
 // Names of environment variables. Set by the agent for spillway-rank, which hands them on to the program.
 inline constexpr char kSocketVariable[] = "SPILLWAY_SOCKET";    // abstract socket name, without the leading NUL
@@ -26,13 +26,9 @@ inline constexpr char kPreloadVariable[] = "SPILLWAY_PRELOAD";  // preloaded lib
 // The same in a job on several nodes, where SPILLWAY_SOCKET is what the names of all nodes' sockets begin with: the
 // ranks of each virtual node (0: a node is a host), and what the first rank of a node starts its agent with.
 inline constexpr char kRanksPerNodeVariable[] = "SPILLWAY_RANKS_PER_NODE";
-inline constexpr char kNodeOptionsVariable[] = "SPILLWAY_NODE_OPTIONS";  // words, each ended by a newline
+inline constexpr char kNodeCommandVariable[] = "SPILLWAY_NODE_COMMAND";  // words, each ended by a newline
 inline constexpr char kJoinVariable[] = "SPILLWAY_JOIN";                 // where the job's agent listens
 inline constexpr char kSecretVariable[] = "SPILLWAY_SECRET";             // proves that somebody is of the job
-// The job's spill directories, with `:` between them: not the user's own variable, which a wrapper around the program
-// may set anew, since all ranks must have the same.
-inline constexpr char kSpillDirsVariable[] = "SPILLWAY_JOB_SPILL_DIRS";
-
 // That a message has with it: the segment's, the eventfd that the courier sleeps on, and that of a message spill file
 // for each directory.
 inline constexpr size_t kMostDescriptors = 2 + base::SpillDirectories::kMost;
@@ -41,7 +37,8 @@ enum class Role : uint32_t { rank_parent = 1, rank_library = 2 };
 
 enum class MessageKind : uint32_t {
   hello = 1,      // process -> agent, first message
-  welcome = 2,    // agent -> rank_library, with descriptors: the segment, the courier's bell, the message spill files
+  welcome = 2,    // agent -> rank_library, with descriptors: the segment, the courier's bell, the message spill files;
+                  // `text` is the node's spill directories, with `:` between them
   refused = 3,    // agent -> process, `text` says why
   started = 4,    // rank_parent -> agent: the program runs as `pid`
   exited = 5,     // rank_parent -> agent: the program ended with `wait_status` (as waitpid gives it)
@@ -68,8 +65,8 @@ struct AttachMessage {
   int32_t world_size;   // in hello of rank_library
   int32_t pid;          // in hello of rank_library, started and stop_threads
   int32_t wait_status;  // in exited and threads_stopped
-  char text[480];       // NUL-terminated
+  char text[4064];      // NUL-terminated
 };
-static_assert(sizeof(AttachMessage) == 512);
+static_assert(sizeof(AttachMessage) == 4096);
 
 }  // namespace spillway::node

@@ -42,6 +42,7 @@ std::optional<Attachment> Attachment::connect(int world_rank, int world_size) {
     base::fatal("the node agent refuses rank %d: %.400s", world_rank, reply.text);
   attachment.segment_ = descriptors[0];
   attachment.courier_bell_ = descriptors[1];
+  attachment.directories_ = base::SpillDirectories::listed_in(strdup(reply.text));
   std::copy(descriptors.begin() + 2, descriptors.end(), attachment.message_spills_.begin());
   return attachment;
 }
@@ -50,7 +51,8 @@ Attachment::Attachment(Attachment&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)),
       segment_(std::exchange(other.segment_, -1)),
       courier_bell_(std::exchange(other.courier_bell_, -1)),
-      message_spills_(other.take_message_spills()) {}
+      message_spills_(other.take_message_spills()),
+      directories_(other.directories_) {}
 
 Attachment::~Attachment() {
   for (int descriptor : {socket_, segment_, courier_bell_})
@@ -74,10 +76,6 @@ Attachment::SpillDescriptors Attachment::take_message_spills() {
   const SpillDescriptors taken = message_spills_;
   message_spills_.fill(-1);
   return taken;
-}
-
-size_t Attachment::message_spill_count() const {
-  return static_cast<size_t>(std::find(message_spills_.begin(), message_spills_.end(), -1) - message_spills_.begin());
 }
 
 void Attachment::report_finalized() { send_from_library(socket_, library_message(MessageKind::finalized)); }

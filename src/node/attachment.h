@@ -25,8 +25,9 @@ class Attachment {
   // and -1 behind them. Each may be taken once.
   using SpillDescriptors = std::array<int, base::SpillDirectories::kMost>;
   LocalRank take_place(int world_rank);
+  // Their paths, for as long as the process lives.
+  const base::SpillDirectories& spill_directories() const { return directories_; }
   SpillDescriptors take_message_spills();
-  size_t message_spill_count() const;
 
   // Tells the agent that MPI_Finalize was called: the rank's end is no failure from now on.
   void report_finalized();
@@ -42,6 +43,7 @@ class Attachment {
   int segment_ = -1;
   int courier_bell_ = -1;
   SpillDescriptors message_spills_;
+  base::SpillDirectories directories_;
 };
 
 }  // namespace spillway::node

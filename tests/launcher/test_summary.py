@@ -6,7 +6,7 @@ import pytest
 from spillway_front_end.machine import Figure
 from spillway_front_end.mpi_launcher import Launcher
 from spillway_front_end.mpi_library import MpiLibrary
-from spillway_front_end.plan import Plan
+from spillway_front_end.plan import NodePlan, Plan
 from spillway_front_end.report import parse_report
 from spillway_front_end.spill_directory import SpillDirectory
 from spillway_front_end.summary import render_json, render_text
@@ -38,10 +38,12 @@ def plan():
         library=MpiLibrary("mpich", "/lib/libmpich.so"),
         launcher=Launcher("/bin/mpiexec", "4"),
         ranks=Figure(2, ""),
-        slots=Figure(1, ""),
-        cores=Figure(2, ""),
-        budget=Figure(8 * GIB, ""),
-        spills=[SpillDirectory("/var/tmp", "ext4", 1)],
+        node=NodePlan(
+            slots=Figure(1, ""),
+            cores=Figure(2, ""),
+            budget=Figure(8 * GIB, ""),
+            spills=[SpillDirectory("/var/tmp", "ext4", 1)],
+        ),
         preload="",
         agent="",
         rank_program="",
@@ -49,6 +51,8 @@ def plan():
         keeps_checksums=True,
         detects_deadlock=False,
         ranks_per_node=None,
+        hosts=None,
+        node_command=[],
         warnings=[],
     )
 

@@ -63,21 +63,6 @@ def test_spill_directories_are_the_job_s_whatever_a_wrapper_sets(
     assert json.loads((tmp_path / "summary").read_text())["totals"]["unloaded_bytes"] > 0
 
 
-@pytest.mark.parametrize(
-    ("before", "cause"),
-    [
-        ("unset SPILLWAY_JOB_SPILL_DIRS", "is gone from the environment"),
-        ("export SPILLWAY_JOB_SPILL_DIRS=/tmp", "is not what the launcher set it to"),
-    ],
-)
-def test_wrapper_that_takes_the_job_s_spill_directories_away(run, wrapped_job, before, cause):
-    finished = run(*wrapped_job(before), status=1)
-    assert finished.stderr.count("spillway: rank ") == 1
-    assert "cannot know where its spill files belong" in finished.stderr
-    assert f"Cause:  SPILLWAY_JOB_SPILL_DIRS {cause}.\n" in finished.stderr
-    assert "Remedy: let scripts and the program keep the variables that begin with SPILLWAY_.\n" in finished.stderr
-
-
 def test_ranks_may_fork_and_their_children_may_too(run, job, flavour):
     finished = run(*job(flavour, 2, 1, "64M", "fork", 8))
     assert finished.stdout == "round 0: 0000000000000000\n"  # no child failed

@@ -13,6 +13,7 @@
 // STATIC_MIB: size of the large array that begins with zeros. Rank 0 prints a line per round that depends on every byte
 // of every rank, and is the same for the same ranks and arguments.
 #include <fcntl.h>
+#include <limits.h>
 #include <mpi.h>
 #include <spillway/spillway.h>
 #include <sys/mman.h>
@@ -148,9 +149,10 @@ void read_files() {
 
 // One major fault, which is no reason to take the whole time around it for loading.
 void touch_page_on_disk() {
-  // On a disk, unlike /tmp perhaps.
-  const std::string directories = getenv("SPILLWAY_JOB_SPILL_DIRS");
-  std::string name = directories.substr(0, directories.find(':')) + "/pageXXXXXX";
+  // Beside the program, which lies on a disk, unlike /tmp perhaps.
+  char self[PATH_MAX] = {};
+  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) MPI_Abort(MPI_COMM_WORLD, 3);
+  std::string name = std::string(self) + "-pageXXXXXX";
   const int file = mkstemp(name.data());
   const uint64_t word = 1;
   if (file < 0 || unlink(name.c_str()) != 0 || pwrite(file, &word, sizeof word, 0) != sizeof word || fsync(file) != 0 ||

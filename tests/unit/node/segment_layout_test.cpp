@@ -113,10 +113,10 @@ TEST(SegmentLayoutTest, states_have_these_numbers) {
   EXPECT_EQ(static_cast<uint32_t>(RankState::finished), 7u);
 }
 
-TEST(AttachProtocolTest, version_4_has_these_fields_at_these_offsets) {
+TEST(AttachProtocolTest, version_5_has_these_fields_at_these_offsets) {
   EXPECT_EQ(kAttachMagic, 0x53504c41u);
-  EXPECT_EQ(kAttachVersion, 4u);
-  EXPECT_EQ(sizeof(AttachMessage), 512u);
+  EXPECT_EQ(kAttachVersion, 5u);
+  EXPECT_EQ(sizeof(AttachMessage), 4096u);
   EXPECT_EQ(offsetof(AttachMessage, kind), 8u);
   EXPECT_EQ(offsetof(AttachMessage, role), 12u);
   EXPECT_EQ(offsetof(AttachMessage, world_rank), 16u);

@@ -1,0 +1,90 @@
+"""The machines of a job."""
+
+import os
+from typing import Iterator, List, NamedTuple, Optional
+
+from .errors import LaunchError
+
+PLACEMENTS = ("block", "cyclic")
+
+
+class HostList(NamedTuple):
+    names: List[str]
+    placement: str  # block: the first ranks on the first host; cyclic: one after the other on each host in turn
+    address: str  # numeric, of this machine, which all hosts reach
+
+    def most_ranks(self, ranks: int) -> int:
+        """Of one host."""
+        return -(-ranks // len(self.names))
+
+
+def _own_names() -> List[str]:
+    name = os.uname().nodename
+    return ["localhost", "127.0.0.1", "::1", name.lower(), name.split(".")[0].lower()]
+
+
+def _words_of_file(path: str) -> Iterator[str]:
+    """A host in each line; `#` begins a comment."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                words = line.partition("#")[0].split()
+                if len(words) > 1:
+                    raise LaunchError(f"--hostfile {path}: `{line.strip()}` is not one host", "name one in each line")
+                yield from words
+    except OSError as error:
+        raise LaunchError(f"cannot read --hostfile {path}: {error.strerror}", "name a file of hosts") from None
+
+
+def hosts_of_job(
+    listed: Optional[str], path: Optional[str], placement: str, address: Optional[str]
+) -> Optional[HostList]:
+    """None when the job is on this machine alone."""
+    if listed is None and path is None:
+        return None
+    if listed is not None and path is not None:
+        raise LaunchError("--hosts and --hostfile say the same thing", "leave one of them away")
+    words = (listed or "").split(",") if path is None else _words_of_file(path)
+    names = list(dict.fromkeys(word.strip() for word in words if word.strip()))
+    option = f"--hosts {listed}" if path is None else f"--hostfile {path}"
+    if not names:
+        raise LaunchError(f"{option} names no host", "name one, or leave it away to run on this machine")
+    for name in names:
+        if ":" in name and not _is_address(name):
+            raise LaunchError(
+                f"{option}: `{name}` is not a host", "name hosts or addresses only; -n says how many ranks"
+            )
+    if all(name.lower() in _own_names() for name in names):
+        return None
+    return HostList(names, placement, address or _address_towards(names, option))
+
+
+def _is_address(name: str) -> bool:
+    import ipaddress  # for hosts that are named by their addresses only
+
+    try:
+        return ipaddress.ip_address(name) is not None
+    except ValueError:
+        return False
+
+
+def _address_towards(names: List[str], option: str) -> str:
+    """Of this machine, the address by which the first other host is reached. No packet is sent."""
+    import socket  # for jobs on several machines only
+
+    for name in names:
+        if name.lower() in _own_names():
+            continue
+        try:
+            family, kind, protocol, _, target = socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)[0]
+            with socket.socket(family, kind, protocol) as probe:
+                probe.connect(target)
+                own = probe.getsockname()[0]
+        except OSError as error:
+            raise LaunchError(
+                f"{option}: cannot reach `{name}`: {error.strerror or error}",
+                "check the name (`getent hosts` shows what the system knows), or give this machine's --address",
+            ) from None
+        if own != target[0] or len(names) == 1:
+            return own
+    raise LaunchError(f"{option}: no address of this machine found that others reach", "give it with --address")
