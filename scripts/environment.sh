@@ -14,7 +14,7 @@ environment=system
 system_packages=(
   g++ gfortran cmake ninja-build python3
   libmpich-dev mpich libopenmpi-dev openmpi-bin
-  libxxhash-dev libgtest-dev googletest python3-pytest python3-numpy
+  libxxhash-dev libgtest-dev googletest python3-pytest python3-numpy iproute2
 )
 
 missing_packages() {

@@ -14,9 +14,9 @@ constexpr int kBacklog = 1024;  // every other node may connect at once
 // A peer that is dead or cut off shall be noticed within ten seconds, by whoever waits for it: so long after it has
 // last been heard of (keepalive), or after data were sent that it does not take.
 constexpr int kIdleSeconds = 3;
-constexpr int kProbeSeconds = 2;
-constexpr int kProbes = 3;
-constexpr unsigned kDataTimeoutMs = 8000;
+constexpr int kProbeSeconds = 1;
+constexpr int kProbes = 4;
+constexpr unsigned kDataTimeoutMs = 7000;
 
 // A socket address of either family.
 struct Name {

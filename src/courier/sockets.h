@@ -34,7 +34,7 @@ int connect_error(int socket);
 // The next connection that has come; no socket, with errno, when there is none.
 base::Descriptor accept_connection(int listener);
 
-// Whether a connection breaks too when data that were sent have not been taken for eight seconds. That notices a dead
+// Whether a connection breaks too when data that were sent have not been taken for seven seconds. That notices a dead
 // peer even while data are on their way, when keepalive does not; but also breaks with a living one that has no room.
 void set_detection_by_data(int socket, bool is_on);
 

@@ -20,6 +20,8 @@ constexpr uint64_t kGraceAfterSignal = 5000 * kMillisecond;  // for programs tha
 constexpr uint64_t kGraceAfterKill =
     3000 * kMillisecond;  // a killed process that writes much memory back takes a while
 constexpr uint64_t kGraceOfLauncher = 5000 * kMillisecond;
+// It waits for the host that is lost.
+constexpr uint64_t kGraceOfLauncherInVain = 500 * kMillisecond;
 constexpr uint64_t kPatienceForCause = 300 * kMillisecond;
 // A library's connection closes when its process begins to end, and the parent reports only when the kernel has taken
 // down its memory.
@@ -150,6 +152,7 @@ void Job::node_lost(const std::vector<int>& ranks, Failure failure) {
     ranks_[rank].has_parent = false;
     ranks_[rank].has_ended = true;
   }
+  has_lost_node_ = true;
   if (phase_ == Phase::interrupted) return release_when_ended();
   fail(-1, std::move(failure));
   release_when_ended();
@@ -199,7 +202,7 @@ void Job::release_when_ended() {
 
 void Job::release_all() {
   phase_ = Phase::released;
-  phase_deadline_ns_ = base::now_ns() + kGraceOfLauncher;
+  phase_deadline_ns_ = base::now_ns() + (has_lost_node_ ? kGraceOfLauncherInVain : kGraceOfLauncher);
   tell_all(MessageKind::release);
 }
 

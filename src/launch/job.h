@@ -45,6 +45,11 @@ class Job final : public JobEvents {
   void pass_on(int signal_number);
   // The node of these ranks is out of reach, for whatever reason `failure` gives.
   void node_lost(const std::vector<int>& ranks, Failure failure);
+  // Some ranks will never come.
+  void host_unreachable(Failure failure) {
+    has_lost_node_ = true;
+    fail(-1, std::move(failure));
+  }
   // What a node says of another one, or of itself, whose cause may be on its way.
   void node_in_trouble(Failure failure) { suspect(-1, std::move(failure), kPatienceWithNode); }
 
@@ -94,6 +99,7 @@ class Job final : public JobEvents {
   uint64_t suspicion_deadline_ns_ = 0;
   bool gave_up_on_launcher_ = false;
   bool has_warned_ = false;
+  bool has_lost_node_ = false;
 };
 
 }  // namespace spillway::launch

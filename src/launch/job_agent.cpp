@@ -115,6 +115,7 @@ int JobAgent::timeout_ms() const {
     if (interval_ns != 0) deadline = deadline == 0 ? now + interval_ns : std::min(deadline, now + interval_ns);
   };
   if (deadlock_watch_ && job_.is_running()) wake_within(DeadlockWatch::kIntervalNs);
+  if (nodes_ && job_.is_running() && !nodes_->have_all_come()) wake_within(RemoteNodes::kIntervalNs);
   if (node_ && job_.may_ranks_go_on()) wake_within(node_->interval_ns());
   if (deadline == 0) return -1;
   return deadline <= now ? 0 : static_cast<int>((deadline - now) / 1000000 + 1);
@@ -123,6 +124,8 @@ int JobAgent::timeout_ms() const {
 void JobAgent::pass_time() {
   const uint64_t now = base::now_ns();
   job_.pass_time(now);
+  if (nodes_ && job_.is_running())
+    if (auto failure = nodes_->missing_ranks(now)) job_.host_unreachable(std::move(*failure));
   if (node_) node_->pass_time(now, job_.may_ranks_go_on());
   if (deadlock_watch_ && job_.is_running() && deadlock_watch_->looks_deadlocked(now))
     job_.deadlocked(deadlock_watch_->who_waits());

@@ -50,11 +50,11 @@ void put_preload_into_environment() {
   setenv("LD_PRELOAD", preload.c_str(), 1);
 }
 
-// An agent that finds the name taken ends at once; one that cannot join says so, and the ranks wait for it in vain.
-constexpr int kLooksForAgent = 2000;
-constexpr useconds_t kPauseBetweenLooksUs = 10000;
+// Until an agent that has been started listens, or has ended.
+constexpr int kPauseBetweenLooksMs = 10;
+constexpr int kKeptByAgent = STDERR_FILENO + 1;  // the end of a pipe, by which its starter sees that it has ended
 
-[[noreturn]] void become_agent(const std::string& name, const sigset_t& signals) {
+[[noreturn]] void become_agent(const std::string& name, const sigset_t& signals, int kept) {
   setsid();
   if (fork() != 0) _exit(0);  // so that it is nobody's child here
   sigprocmask(SIG_SETMASK, &signals, nullptr);
@@ -67,16 +67,23 @@ constexpr useconds_t kPauseBetweenLooksUs = 10000;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   // The MPI launcher waits until everybody has closed what it has given the rank.
-  close_range(STDERR_FILENO + 1, ~0U, 0);
+  if (kept != kKeptByAgent) dup2(kept, kKeptByAgent);
+  fcntl(kKeptByAgent, F_SETFD, 0);
+  close_range(kKeptByAgent + 1, ~0U, 0);
   execv(pointers[0], pointers.data());
   perror("spillway-rank: cannot start the agent of this node");
   _exit(1);
 }
 
-bool start_agent(const std::string& name, const sigset_t& signals) {
+// The reading end of a pipe that the agent keeps open; nothing if it could not be started.
+Descriptor start_agent(const std::string& name, const sigset_t& signals) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Descriptor();
+  Descriptor reading_end(ends[0]);
+  const Descriptor kept(ends[1]);
   const pid_t child = fork();
-  if (child == 0) become_agent(name, signals);
-  return child > 0 && waitpid(child, nullptr, 0) == child;
+  if (child == 0) become_agent(name, signals, kept.number());
+  return child > 0 && waitpid(child, nullptr, 0) == child ? std::move(reading_end) : Descriptor();
 }
 
 const char* remedy_for_exec(int error) {
@@ -132,13 +139,14 @@ bool RankParent::attach_to_agent() {
 // The first rank of a node to come starts its agent. Several may try: all but one of the agents find the name taken.
 Descriptor RankParent::agent_of_node(const std::string& job, int ranks_per_node) {
   std::string name = job;
-  if (ranks_per_node > 0) name += "-" + std::to_string(world_rank_ / ranks_per_node);
+  if (ranks_per_node > 0) name.append("-").append(std::to_string(world_rank_ / ranks_per_node));
   setenv(node::kSocketVariable, name.c_str(), 1);
   Descriptor agent = connect_to(name);
-  if (agent || !start_agent(name, original_signals_)) return agent;
-  for (int look = 0; !agent && look < kLooksForAgent; ++look) {
-    usleep(kPauseBetweenLooksUs);
-    agent = connect_to(name);
+  if (agent) return agent;
+  const Descriptor started = start_agent(name, original_signals_);
+  for (bool has_ended = !started; !agent && !has_ended; agent = connect_to(name)) {
+    pollfd end{started.number(), 0, 0};
+    has_ended = poll(&end, 1, kPauseBetweenLooksMs) == 1;
   }
   return agent;
 }

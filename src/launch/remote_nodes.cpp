@@ -8,11 +8,16 @@
 #include <system_error>
 #include <utility>
 
+#include "base/clock.h"
 #include "courier/sockets.h"
 #include "launch/attach_socket.h"
 
 namespace spillway::launch {
 namespace {
+
+constexpr uint64_t kSecond = 1000000000;
+constexpr uint64_t kPatienceWithFirstRankNs = 120 * kSecond;  // somebody may have to type a password
+constexpr uint64_t kPatienceWithNextRankNs = 30 * kSecond;
 
 Failure failure_of_lost_node(const std::string& host) {
   Failure failure;
@@ -35,7 +40,7 @@ Failure failure_of_courier(const std::string& host, const std::string& lost_host
 }  // namespace
 
 RemoteNodes::RemoteNodes(EventLoop& loop, uint32_t world_size, const std::string& address)
-    : loop_(loop), secret_(random_socket_name()), ranks_(world_size) {
+    : loop_(loop), secret_(random_socket_name()), ranks_(world_size), last_came_ns_(base::now_ns()) {
   uint16_t port = 0;
   listener_ = Descriptor(courier::listen_on_any_port(address, port));
   if (!listener_) throw std::system_error(errno, std::generic_category(), "cannot listen at " + address);
@@ -94,6 +99,7 @@ void RemoteNodes::take_rank_event(Node& node, const ControlMessage& message) {
       entry.node = &node;
       node.ranks.push_back(rank);
       job_->parent_came(rank);
+      last_came_ns_ = base::now_ns();
       if (++ranks_come_ == ranks_.size()) bring_together();
       return;
     case ControlKind::program_started:
@@ -115,6 +121,23 @@ void RemoteNodes::take_rank_event(Node& node, const ControlMessage& message) {
     default:
       return;
   }
+}
+
+std::optional<Failure> RemoteNodes::missing_ranks(uint64_t now_ns) const {
+  const uint64_t patience_ns = ranks_come_ == 0 ? kPatienceWithFirstRankNs : kPatienceWithNextRankNs;
+  if (are_together_ || now_ns - last_came_ns_ < patience_ns) return std::nullopt;
+  const auto missing =
+      std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.node == nullptr; });
+  const size_t others = ranks_.size() - ranks_come_ - 1;
+  Failure failure;
+  failure.what = "rank " + std::to_string(missing - ranks_.begin());
+  if (others != 0) failure.what += " and " + std::to_string(others) + " more";
+  failure.what += " did not start within " + std::to_string(patience_ns / kSecond) + " s" +
+                  (ranks_come_ == 0 ? "" : " after the last one that did");
+  failure.cause = "the MPI launcher cannot reach a host, or cannot start a program there";
+  failure.remedy = "log in to each host as the launcher does (ssh, without a password), and see that Spillway is there";
+  failure.may_be_of_launcher = true;
+  return failure;
 }
 
 // Nodes are numbered in the order of their first ranks.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ class RemoteNodes final : public Nodes {
   const std::string& where_to_join() const { return where_to_join_; }
   // A node that does not know it is refused.
   const std::string& secret() const { return secret_; }
+
+  // Some MPI launchers wait for ever for a host that they cannot reach. Says so when no rank has come for long,
+  // although some are missing. To be asked once in each interval, until all have come.
+  static constexpr uint64_t kIntervalNs = 1000000000;
+  bool have_all_come() const { return are_together_; }
+  std::optional<Failure> missing_ranks(uint64_t now_ns) const;
 
   // All processes of the job have ended.
   void finish();
@@ -72,6 +79,7 @@ class RemoteNodes final : public Nodes {
   std::vector<std::unique_ptr<Node>> nodes_;  // from bring_together() on by number
   std::vector<Rank> ranks_;
   uint32_t ranks_come_ = 0;
+  uint64_t last_came_ns_;
   bool are_together_ = false;
   bool is_finishing_ = false;
   bool has_failed_ = false;

@@ -78,6 +78,10 @@ class Network:
     def cut(self, host: str) -> None:
         _run("ip", "link", "set", self.name_of(host), "down")
 
+    def processes_of(self, host: str) -> List[int]:
+        done = subprocess.run(["ip", "netns", "pids", self.name_of(host)], capture_output=True, text=True, check=True)
+        return [int(pid) for pid in done.stdout.split()]
+
     @property
     def environment(self) -> dict:
         """For the MPI launchers."""
