@@ -28,7 +28,8 @@ RUN_EPILOG = """\
 words:
   rank      one process of the MPI program
   slot      the right to run; at most `k` ranks compute between two MPI calls at any time
-  budget    memory that all ranks together may keep resident
+  budget    memory that all ranks of a node together may keep resident
+  node      a machine of the job, or a part of one (--ranks-per-node)
   spill     write to disk for want of memory: unloaded memory, and messages not yet received
   sizes     K, M, G, T are powers of 1024: 1.5G = 1.5GiB = 1610612736
 
@@ -62,5 +63,6 @@ examples:
   spillway run -n 64 --slots 2 --memory 8G ./app in.dat  64 ranks, two at a time, within 8 GiB
   spillway run -n 16 --mpi openmpi python3 script.py     mpi4py: say which MPI it uses
   spillway run -n 64 --memory 8G --dry-run ./app         what would be done, and why
+  spillway run -n 96 --hosts n1,n2,n3 ./app              32 ranks on each of three machines
   spillway run -n 8 --summary json --summary-file s.json ./app
   spillway run -n 8 --detect-deadlock ./app              which ranks wait for what"""

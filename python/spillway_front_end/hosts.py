@@ -26,7 +26,7 @@ def _own_names() -> List[str]:
 def _words_of_file(path: str) -> Iterator[str]:
     """A host in each line; `#` begins a comment."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             for line in file:
                 words = line.partition("#")[0].split()
                 if len(words) > 1:
@@ -40,12 +40,19 @@ def hosts_of_job(
     listed: Optional[str], path: Optional[str], placement: str, address: Optional[str]
 ) -> Optional[HostList]:
     """None when the job is on this machine alone."""
+    if address is not None and not _is_address(address):
+        raise LaunchError(f"--address {address}: not an address of a machine", "give a number, as in 10.0.0.1")
     if listed is None and path is None:
+        for option, is_given in (("--address", address is not None), ("--placement", placement != PLACEMENTS[0])):
+            if is_given:
+                raise LaunchError(
+                    f"{option} is for jobs on several machines", "name them with --hosts, or leave it away"
+                )
         return None
     if listed is not None and path is not None:
         raise LaunchError("--hosts and --hostfile say the same thing", "leave one of them away")
     words = (listed or "").split(",") if path is None else _words_of_file(path)
-    names = list(dict.fromkeys(word.strip() for word in words if word.strip()))
+    names = list({word.strip().lower(): word.strip() for word in words if word.strip()}.values())
     option = f"--hosts {listed}" if path is None else f"--hostfile {path}"
     if not names:
         raise LaunchError(f"{option} names no host", "name one, or leave it away to run on this machine")
@@ -60,10 +67,10 @@ def hosts_of_job(
 
 
 def _is_address(name: str) -> bool:
-    import ipaddress  # for hosts that are named by their addresses only
+    import ipaddress  # only where an address is given
 
     try:
-        return ipaddress.ip_address(name) is not None
+        return not ipaddress.ip_address(name).is_unspecified
     except ValueError:
         return False
 
@@ -72,6 +79,7 @@ def _address_towards(names: List[str], option: str) -> str:
     """Of this machine, the address by which the first other host is reached. No packet is sent."""
     import socket  # for jobs on several machines only
 
+    own = ""
     for name in names:
         if name.lower() in _own_names():
             continue
@@ -85,6 +93,6 @@ def _address_towards(names: List[str], option: str) -> str:
                 f"{option}: cannot reach `{name}`: {error.strerror or error}",
                 "check the name (`getent hosts` shows what the system knows), or give this machine's --address",
             ) from None
-        if own != target[0] or len(names) == 1:
+        if own != target[0]:
             return own
-    raise LaunchError(f"{option}: no address of this machine found that others reach", "give it with --address")
+    return own  # all are this machine, by its address

@@ -97,7 +97,9 @@ def _host_options(library: MpiLibrary, ranks: int, hosts: HostList) -> List[str]
     return words + [word for name in _RANK_VARIABLES for word in ("-x", f"SPILLWAY_{name}")]
 
 
-def launcher_command(library: MpiLibrary, launcher: Launcher, ranks: int, hosts: Optional[HostList]) -> List[str]:
+def launcher_command(
+    library: MpiLibrary, launcher: Launcher, ranks: int, hosts: Optional[HostList] = None
+) -> List[str]:
     """Options that let many more ranks than cores run, anywhere; the slots are what limits them.
 
     MPICH's launcher needs none. It binds nobody; told not to, it fails in MPI_Comm_spawn (4.3, 5.0).

@@ -108,7 +108,7 @@ def make_node_plan(
     if slots.value > most_ranks:
         slots = Figure(most_ranks, "as many as ranks")
     budget = _budget(memory, nodes, warnings)
-    spills = choose_spill_directories(spill_dirs, budget.value, memory is not None)
+    spills = choose_spill_directories(spill_dirs, nodes * budget.value, memory is not None)
     if len(":".join(spill.path for spill in spills)) > _MOST_PATH_CHARACTERS:
         raise LaunchError("the names of the spill directories are too long", "give fewer of them, or shorter ones")
     warnings += [spill.warning for spill in spills if spill.warning]
@@ -169,7 +169,9 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
 
 
 def _node_command(options: RunOptions, ranks: int, per_node: Optional[Figure], nodes_of_host: int) -> List[str]:
-    """What it asks for is met, or refused, on each host: hosts differ."""
+    """What it asks for is met, or refused, on each host: hosts differ. What no host can meet is refused here."""
+    if options.memory is not None:
+        _check_least(parse_size(options.memory), "asked for")
     words = [os.path.realpath(sys.argv[0]), "node", "--ranks", str(ranks), "--nodes-here", str(nodes_of_host)]
     words += ["--ranks-here", str(per_node.value if per_node else ranks)]
     words += ["--slots", str(options.slots)] if options.slots is not None else []
@@ -211,12 +213,16 @@ def _budget(asked: Optional[str], nodes: int, warnings: List[str]) -> Figure:
                 f"{of_all} is more than this machine has ({format_size(total_memory())})",
                 "leave --memory away, or ask for less",
             )
+    _check_least(value, origin)
+    return Figure(value, origin)
+
+
+def _check_least(value: int, origin: str) -> None:
     if value < _LEAST_BUDGET:
         raise LaunchError(
             f"a memory budget of {format_size(value)} ({origin}) is too small to run anything",
             f"ask for at least {format_size(_LEAST_BUDGET)}",
         )
-    return Figure(value, origin)
 
 
 def render_plan(plan: Plan) -> str:

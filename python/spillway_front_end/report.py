@@ -15,7 +15,8 @@ class JobReport(NamedTuple):
     failure: Optional[Dict[str, str]]  # message, cause and remedy
     wall_ns: int
     nodes: List[NodeReport]  # those that could still report
-    states: List[str]  # by rank
+    numbers: List[int]  # of the ranks whose nodes could
+    states: List[str]  # of these
     ranks: List[RankFigures]
 
     def total(self, key: str) -> int:
@@ -46,6 +47,7 @@ def parse_report(text: str) -> JobReport:
         failure=dict(zip(("message", "cause", "remedy"), failure)) if failure[0] else None,
         wall_ns=int(job.get("wall_ns", "0")),
         nodes=[NodeReport(node.pop("host"), _integers(node.items())) for node in nodes],
+        numbers=sorted(ranks),
         states=[rank.pop("state", "absent") for rank in ordered],
         ranks=[_integers(rank.items()) for rank in ordered],
     )

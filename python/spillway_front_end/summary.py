@@ -42,11 +42,11 @@ def render_text(plan: Plan, report: JobReport) -> str:
     if len(title) > _LINE_WIDTH - 4:
         title = title[: _LINE_WIDTH - 5] + "…"
     lines = [title + " " + "─" * max(0, _LINE_WIDTH - 1 - len(title))]
-    lines.append(
-        f"  {plan.ranks.value} ranks, {_slots(report)} at a time, on {_place(report)}: {outcome} after "
-        f"{_seconds(report.wall_ns)}"
-    )
-    if report.attached_ranks == 0:
+    where = f", {_slots(report)} at a time, on {_place(report)}" if report.nodes else ""
+    lines.append(f"  {plan.ranks.value} ranks{where}: {outcome} after {_seconds(report.wall_ns)}")
+    if not report.nodes:
+        lines.append("  The job ended before its nodes had come together.")
+    elif report.attached_ranks == 0:
         lines.append("  No rank called MPI_Init, so Spillway had nothing to do.")
     else:
         lines += _memory_lines(report) + _time_lines(report) + _byte_lines(report) + _rank_lines(report)
@@ -54,7 +54,7 @@ def render_text(plan: Plan, report: JobReport) -> str:
 
 
 def _slots(report: JobReport) -> str:
-    numbers = sorted({node.figures["slot_count"] for node in report.nodes}) or [0]
+    numbers = sorted({node.figures["slot_count"] for node in report.nodes})
     return " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
 
 
@@ -67,10 +67,10 @@ def _place(report: JobReport) -> str:
 def _memory_lines(report: JobReport) -> List[str]:
     """Of those nodes that came nearest to their budgets."""
     lines = [""]
-    of_interest = sorted(enumerate(report.nodes), key=lambda pair: -_share(pair[1]))[:_NODES_NAMED]
-    for number, node in sorted(of_interest, key=lambda pair: pair[0]):
+    of_interest = sorted(report.nodes, key=lambda node: -_share(node))[:_NODES_NAMED]
+    for node in sorted(of_interest, key=lambda node: node.figures["node_index"]):
         peak, budget = node.figures["peak_bytes"], node.figures["budget_bytes"]
-        where = f" on node {number}, {node.host}" if len(report.nodes) > 1 else ""
+        where = f" on node {node.figures['node_index']}, {node.host}" if len(report.nodes) > 1 else ""
         lines.append(
             f"  {'memory' if len(lines) == 1 else '':<8}  peak {format_size(peak)} counted against the budget of "
             f"{format_size(budget)} ({100 * _share(node):.0f}%){where}"
@@ -118,7 +118,8 @@ def _byte_lines(report: JobReport) -> List[str]:
 
 def _most(report: JobReport, key: str) -> List[Tuple[int, int]]:
     pairs = sorted(
-        ((rank[key], number) for number, rank in enumerate(report.ranks)), key=lambda pair: (-pair[0], pair[1])
+        ((rank[key], number) for number, rank in zip(report.numbers, report.ranks)),
+        key=lambda pair: (-pair[0], pair[1]),
     )
     return [(number, value) for value, number in pairs[:_RANKS_NAMED] if value > 0]
 
@@ -152,6 +153,9 @@ def render_json(plan: Plan, report: JobReport) -> str:
         "spill_directories": [spill.path for spill in plan.node.spills] if plan.node else None,
         "nodes": [dict(node.figures, host=node.host) for node in report.nodes],
         "totals": totals,
-        "per_rank": [dict(rank, rank=number, state=report.states[number]) for number, rank in enumerate(report.ranks)],
+        "per_rank": [
+            dict(rank, rank=number, state=state)
+            for number, state, rank in zip(report.numbers, report.states, report.ranks)
+        ],
     }
     return json.dumps(content, indent=2) + "\n"

@@ -18,6 +18,7 @@ namespace {
 
 // Envelopes in the courier's own memory: a few hundred bytes each.
 constexpr uint64_t kMostQueued = 1 << 14;
+constexpr uint64_t kMostTakenForStalled = 256;
 
 // How soon delivery is tried again when there was no free cell: they come with ranks that take their mail, who do not
 // ring for that.
@@ -82,6 +83,7 @@ void Courier::run() {
   pthread_setname_np(pthread_self(), "courier");
   while (!is_stopping_) {
     take_mailbox();
+    go_on_with_stalled();  // before others have the cells that are free now
     if (library_.has_ended()) tell_library_use(false);
     send();
     sleep();
@@ -109,12 +111,14 @@ OutgoingLink& Courier::link_to(uint32_t node) {
   return *outgoing_[node];
 }
 
-// While the courier itself waits for free cells, those in its mailbox may be all there are: two nodes could wait for
-// each other. Then it takes them, however many messages it has already.
+// While messages that have arrived wait for free cells, those in the mailbox may be all there are: two nodes could wait
+// for each other. Then it takes some, however many messages it has already; not all, as ranks that wait for free cells
+// fill it again at once.
 void Courier::take_mailbox() {
   const uint64_t queued = queued_messages();
-  const uint64_t most = has_stalled() ? UINT64_MAX : kMostQueued - std::min(queued, kMostQueued);
-  taken_ += mailbox_.take_some(most, [this](const message::Cell& cell) { take(cell); });
+  const uint64_t most = std::max(kMostQueued - std::min(queued, kMostQueued), has_stalled() ? kMostTakenForStalled : 0);
+  added_ = 0;  // a multicast becomes several
+  while (added_ < most && mailbox_.take_some(1, [this](const message::Cell& cell) { take(cell); }) != 0) ++taken_;
 }
 
 void Courier::take(const message::Cell& cell) {
@@ -133,15 +137,13 @@ void Courier::add(uint32_t node, const message::Cell& cell, OutgoingMessage mess
   statistics.sent_messages.store(statistics.sent_messages + 1);
   statistics.sent_bytes.store(statistics.sent_bytes + cell.bytes);
   link_to(node).add(cell.sender, std::move(message));
+  ++added_;
 }
 
 void Courier::take_multicast(const message::Cell& cell) {
-  std::vector<uint32_t> receivers(cell.to);
-  const message::Payload list = message::Multicast::list_of(cell);
-  store_.copy_out(list, receivers.data(), receivers.size() * sizeof(uint32_t));
-  store_.release(list);
+  const std::vector<uint32_t> receivers = message::take_receivers(cell, store_);
   std::shared_ptr<HeldPayload> payload;
-  if (!message::Multicast::is_inlined(cell)) payload = std::make_shared<HeldPayload>(store_, cell.payload);
+  if (!message::are_data_inlined(cell)) payload = std::make_shared<HeldPayload>(store_, cell.payload);
   std::map<uint32_t, std::vector<uint32_t>> by_node;
   for (uint32_t to : receivers) by_node[self_.place_of(to).node].push_back(to);
   for (auto& [node, of_node] : by_node) add(node, cell, OutgoingMessage(cell, std::move(of_node), payload));
@@ -164,7 +166,7 @@ void Courier::sleep() {
   if (is_stalled || queued_messages() < kMostQueued) {
     // As Mailbox::try_put has it: either it sees this, or its arrival is seen here.
     wake_at = taken_ + 1;
-    if (self_.record().arrivals > taken_) timeout_ms = 0;
+    if (self_.record().arrivals > taken_ || mailbox_.has_any()) timeout_ms = 0;
   }
   if (is_stalled && (timeout_ms < 0 || timeout_ms > kStalledPauseMs)) timeout_ms = kStalledPauseMs;
   poller_.wait(timeout_ms);

@@ -115,6 +115,7 @@ class Courier final : private IncomingOwner {
   std::vector<std::unique_ptr<OutgoingLink>> outgoing_;  // by node; none to itself
   std::vector<std::unique_ptr<IncomingLink>> incoming_;
   std::vector<bool> has_connected_;  // by node
+  uint64_t added_ = 0;               // messages to links since the mailbox was last looked into
   uint64_t taken_ = 0;               // cells that have been taken out of the mailbox so far
   std::atomic<bool> is_stopping_ = false;
   std::thread thread_;

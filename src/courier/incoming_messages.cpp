@@ -27,7 +27,8 @@ bool is_inlined(uint64_t bytes) { return bytes <= node::kInlineBytes; }
 
 }  // namespace
 
-bool IncomingMessages::accept(const FrameHeader& header, const std::byte* frame) {
+bool IncomingMessages::accept(uint32_t node, const FrameHeader& header, const std::byte* frame) {
+  if (header.sender >= self_.header().world_size || self_.place_of(header.sender).node != node) return false;
   return header.kind == FrameKind::first_part ? accept_first(header, frame) : accept_next(header, frame);
 }
 
@@ -46,6 +47,7 @@ bool IncomingMessages::accept_first(const FrameHeader& header, const std::byte* 
   if (list_bytes != 0) memcpy(message.receivers.data(), frame, list_bytes);
   const std::optional<message::CellKind> kind = kind_of(header);
   if (!kind.has_value() || !is_valid_first(header, message.receivers)) return false;
+  if (*kind != message::CellKind::message && header.bytes != 0) return false;
   const std::byte* part = frame + list_bytes;
   message.cell.kind = *kind;
   message.cell.context = header.context;

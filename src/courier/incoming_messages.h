@@ -18,9 +18,9 @@ class IncomingMessages {
   IncomingMessages(node::LocalRank& self, message::MessageStore& store, message::Mailbox& mailbox)
       : self_(self), store_(store), mailbox_(mailbox) {}
 
-  // Takes one frame of a message, whose header is followed by `frame`. Returns false when no courier would send it.
-  // REQUIRES: deliver() has returned true since the last one.
-  bool accept(const FrameHeader& header, const std::byte* frame);
+  // Takes one frame of a message of node `node`, whose header is followed by `frame`. Returns false when no courier
+  // would send it. REQUIRES: deliver() has returned true since the last one.
+  bool accept(uint32_t node, const FrameHeader& header, const std::byte* frame);
 
   // Hands out what has become whole. Returns false when that must be tried again, for want of free cells.
   bool deliver();

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "node/attach_protocol.h"
 
@@ -28,6 +30,13 @@ Address abstract_address(const std::string& name) {
   memcpy(address.name.sun_path + 1, name.data(), length);
   address.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
   return address;
+}
+
+std::optional<ucred> credentials_of(int socket) {
+  ucred credentials{};
+  socklen_t bytes = sizeof credentials;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return std::nullopt;
+  return credentials;
 }
 
 Descriptor make_socket(int flags) { return Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0)); }
@@ -60,21 +69,20 @@ Descriptor connect_to(const std::string& name) {
   const Address address = abstract_address(name);
   if (!connection || connect(connection.number(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0)
     return Descriptor();
-  return connection;
+  const std::optional<ucred> listener = credentials_of(connection.number());  // somebody may have taken the name
+  return listener && listener->uid == geteuid() ? std::move(connection) : Descriptor();
 }
 
 Peer accept_peer(int listener) {
   Peer peer;
   peer.socket = Descriptor(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (!peer.socket) return peer;
-  ucred credentials{};
-  socklen_t bytes = sizeof credentials;
-  if (getsockopt(peer.socket.number(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0 ||
-      credentials.uid != geteuid()) {
+  const std::optional<ucred> credentials = credentials_of(peer.socket.number());
+  if (!credentials || credentials->uid != geteuid()) {
     peer.socket.close();
     return peer;
   }
-  peer.pid = credentials.pid;
+  peer.pid = credentials->pid;
   return peer;
 }
 

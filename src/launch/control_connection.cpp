@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kMagic = 0x53504c4a;  // "SPLJ"
 constexpr uint32_t kVersion = 1;
-constexpr uint32_t kMostTextBytes = 64 << 20;
+constexpr int kMostPieces = 16;  // that are read at a time, so that others get their turns
 
 struct Header {
   uint32_t magic;
@@ -73,7 +73,7 @@ void ControlConnection::ready() {
 // False when the other side is gone.
 bool ControlConnection::read_all() {
   char piece[16384];
-  for (;;) {
+  for (int pieces = 0; pieces < kMostPieces; ++pieces) {
     const ssize_t received = recv(socket_.number(), piece, sizeof piece, MSG_DONTWAIT);
     if (received > 0) {
       input_.append(piece, static_cast<size_t>(received));
@@ -82,6 +82,7 @@ bool ControlConnection::read_all() {
     if (received < 0 && errno == EINTR) continue;
     return received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
+  return true;
 }
 
 bool ControlConnection::write_all() {
@@ -99,7 +100,8 @@ bool ControlConnection::take_messages(const std::shared_ptr<bool>& is_alive) {
     Header header;
     if (input_.size() < sizeof header) return true;
     memcpy(&header, input_.data(), sizeof header);
-    if (header.magic != kMagic || header.version != kVersion || header.text_bytes > kMostTextBytes) return false;
+    is_of_other_version_ = header.magic == kMagic && header.version != kVersion;
+    if (header.magic != kMagic || is_of_other_version_ || header.text_bytes > most_text_bytes_) return false;
     if (input_.size() < sizeof header + header.text_bytes) return true;
     ControlMessage message;
     message.kind = static_cast<ControlKind>(header.kind);

@@ -36,7 +36,7 @@ enum class ControlKind : uint32_t {
   signal_parents,  // `number`
   mark_failed,
   retire_rank,
-  finish,  // the job is over, and all of its processes have ended: report
+  finish,  // the job is over, and all of its processes have ended: report. `number` is 1 after a failure
 };
 
 struct ControlMessage {
@@ -60,6 +60,10 @@ class ControlConnection {
   ControlConnection& operator=(const ControlConnection&) = delete;
 
   void send(const ControlMessage& message);
+  // The other side has shown that it is of the job: it may send long texts. Strangers may not.
+  void trust() { most_text_bytes_ = kMostTextBytes; }
+  // It speaks as we do, but in another version.
+  bool is_of_other_version() const { return is_of_other_version_; }
   // The numeric address of the other side.
   std::string peer_address() const;
 
@@ -74,6 +78,9 @@ class ControlConnection {
   Handler on_message_;
   std::function<void()> on_end_;
   std::string input_, output_;
+  static constexpr uint32_t kMostTextBytes = 64 << 20;
+  uint32_t most_text_bytes_ = 4096;
+  bool is_of_other_version_ = false;
   std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
 };
 

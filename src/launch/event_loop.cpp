@@ -2,10 +2,20 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <system_error>
 
 namespace spillway::launch {
+
+void allow_descriptors(uint32_t rank_count) {
+  const rlim_t wanted = 64 + 3 * static_cast<rlim_t>(rank_count);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(limit.rlim_max, wanted);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 EventLoop::EventLoop() : events_(epoll_create1(EPOLL_CLOEXEC)) {
   if (!events_) throw std::system_error(errno, std::generic_category(), "epoll_create1");

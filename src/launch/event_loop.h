@@ -10,6 +10,9 @@
 
 namespace spillway::launch {
 
+// Lets the process have two descriptors per rank, and some to spare; most systems allow 1024 unless asked.
+void allow_descriptors(uint32_t rank_count);
+
 class EventLoop {
  public:
   EventLoop();

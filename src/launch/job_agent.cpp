@@ -157,7 +157,7 @@ int JobAgent::finish(uint64_t started_ns) {
   outcome.wall_ns = base::now_ns() - started_ns;
   std::vector<std::string> reports;
   if (nodes_) {
-    nodes_->finish();
+    nodes_->finish(job_.failure().has_value());
     wait_for_reports();
     reports = nodes_->reports();
     nodes_.reset();  // so that their agents end

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <utility>
@@ -21,15 +20,6 @@ std::string host_name() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
-}
-
-// Two connections per rank, and some to spare; most systems allow 1024 unless asked.
-void allow_descriptors(uint32_t rank_count) {
-  const rlim_t wanted = 64 + 3 * static_cast<rlim_t>(rank_count);
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = std::min(limit.rlim_max, wanted);
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
@@ -66,7 +56,7 @@ void LocalNode::set_up(uint32_t node_index, uint32_t node_count, std::vector<nod
   slot_lender_.emplace(*segment_);
   if (has_failed_) mark_failed();
   for (auto& [socket, connection] : connections_)
-    if (connection.role == node::Role::rank_library) welcome(connection);
+    if (connection.role == node::Role::rank_library && connection.rank >= 0) welcome(connection);
 }
 
 node::Segment LocalNode::map_segment_again() const {

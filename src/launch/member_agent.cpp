@@ -61,7 +61,6 @@ int MemberAgent::run() {
     throw std::system_error(errno, std::generic_category(), "cannot listen for the ranks");
   }
   if (!join()) return 1;
-  close_standard_streams();
   uint64_t lost_ns = 0;
   while (!is_finished_) {
     const uint64_t interval_ns = may_ranks_go_on_ ? node_.interval_ns() : 0;
@@ -74,7 +73,6 @@ int MemberAgent::run() {
     if (!node_.has_parents() || now - lost_ns > kPatienceWithParentsNs) break;
   }
   finish();
-  return 0;
 }
 
 bool MemberAgent::join() {
@@ -101,6 +99,7 @@ bool MemberAgent::join() {
   job_ = std::make_unique<ControlConnection>(
       loop_, std::move(socket), [this](const ControlMessage& order) { take_order(order); },
       [this] { job_agent_lost(); });
+  job_->trust();
   tell(ControlKind::join, -1, port, options_.secret + "\n" + node_.host());
   return true;
 }
@@ -121,7 +120,11 @@ void MemberAgent::take_order(const ControlMessage& order) {
       return node_.mark_failed();
     case ControlKind::retire_rank:
       return node_.retire(order.rank);
+    case ControlKind::refused:
+      fprintf(stderr, "spillway: the agent of the job refuses host %s: %s\n", node_.host().c_str(), order.text.c_str());
+      return job_agent_lost();
     case ControlKind::finish:
+      has_failed_ = has_failed_ || order.number != 0;
       is_finished_ = true;
       return;
     default:
@@ -141,6 +144,7 @@ void MemberAgent::take_nodes(const ControlMessage& message) {
   const auto own_number = static_cast<uint32_t>(message.number);
   node_.set_up(own_number, static_cast<uint32_t>(node_count), std::move(places));
   if (node_count > 1) start_courier(std::move(addresses));
+  close_standard_streams();  // what it could not start with stands there
 }
 
 void MemberAgent::start_courier(std::vector<courier::NodeAddress> addresses) {
@@ -152,7 +156,6 @@ void MemberAgent::start_courier(std::vector<courier::NodeAddress> addresses) {
     char text[4096] = {};
     loop_.unwatch(courier_errors.pipe[0]);
     if (read(courier_errors.pipe[0], text, sizeof text - 1) <= 0) return;
-    is_courier_stuck_ = true;
     tell(ControlKind::courier_failed, -1, -1, text);
   });
   courier::CourierConfig config;
@@ -188,14 +191,16 @@ void MemberAgent::job_agent_lost() {
 }
 
 void MemberAgent::finish() {
+  const uint64_t begin_ns = base::now_ns();
+  // Those that were killed with the MPI launcher may still be ending, and hold files of the MPI library.
+  while (node_.has_parents() && base::now_ns() - begin_ns < kPatienceWithParentsNs) loop_.wait(10);
   node_.close();
   node_.remove_mpi_segments(has_failed_, started_);
   // Last: an agent on the job's own host may be killed from then on.
   tell(ControlKind::report, -1, 0, node_.is_set_up() ? node_report(node_.segment(), node_.host()) : "\n");
-  const uint64_t begin_ns = base::now_ns();
-  while (job_ != nullptr && base::now_ns() - begin_ns < kPatienceWithJobAgentNs)
-    loop_.wait(100);  // until it has closed
-  if (is_courier_stuck_) _exit(1);
+  const uint64_t reported_ns = base::now_ns();
+  while (job_ != nullptr && base::now_ns() - reported_ns < kPatienceWithJobAgentNs) loop_.wait(100);  // until it closes
+  _exit(0);  // the courier's thread may be stuck in an error, and nothing is left to be undone
 }
 
 void MemberAgent::parent_came(int rank) { tell(ControlKind::parent_came, rank); }

@@ -39,7 +39,7 @@ class MemberAgent final : public JobEvents {
   void start_courier(std::vector<courier::NodeAddress> addresses);
   void tell(ControlKind kind, int rank = -1, int number = 0, const std::string& text = "");
   void job_agent_lost();
-  void finish();
+  [[noreturn]] void finish();
 
   const NodeOptions& options_;
   EventLoop loop_;
@@ -52,7 +52,6 @@ class MemberAgent final : public JobEvents {
   bool may_ranks_go_on_ = true;
   bool has_failed_ = false;
   bool is_finished_ = false;
-  bool is_courier_stuck_ = false;  // its thread has met a fatal error
 };
 
 }  // namespace spillway::launch

@@ -40,6 +40,10 @@ void MpiLauncher::start(const NodeOptions& options, const std::string& socket_na
   adopt_orphans();
   setenv(node::kSocketVariable, socket_name.c_str(), 1);
   setenv(node::kPreloadVariable, options.preload.c_str(), 1);
+  // A job may run in a rank of another one.
+  for (const char* name :
+       {node::kRanksPerNodeVariable, node::kNodeCommandVariable, node::kJoinVariable, node::kSecretVariable})
+    unsetenv(name);
   for (const auto& [name, value] : settings) setenv(name.c_str(), value.c_str(), 1);
   int failure_pipe[2];
   if (pipe2(failure_pipe, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");

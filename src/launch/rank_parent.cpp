@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -26,8 +27,11 @@ constexpr const char* kRankVariables[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "P
 
 constexpr int kForwardedSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 
-int find_world_rank() {
-  for (const char* variable : kRankVariables)
+// And about its place among those of its host.
+constexpr const char* kLocalRankVariables[] = {"MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"};
+
+int number_in(std::span<const char* const> variables) {
+  for (const char* variable : variables)
     if (const char* value = getenv(variable)) return atoi(value);
   return -1;
 }
@@ -86,6 +90,18 @@ Descriptor start_agent(const std::string& name, const sigset_t& signals) {
   return child > 0 && waitpid(child, nullptr, 0) == child ? std::move(reading_end) : Descriptor();
 }
 
+// Until the agent listens or, having said why, has ended.
+Descriptor start_and_connect(const std::string& name, const sigset_t& signals) {
+  Descriptor agent = connect_to(name);  // another one may have started it just now
+  if (agent) return agent;
+  const Descriptor started = start_agent(name, signals);
+  for (bool has_ended = !started; !agent && !has_ended; agent = connect_to(name)) {
+    pollfd end{started.number(), 0, 0};
+    has_ended = poll(&end, 1, kPauseBetweenLooksMs) == 1;
+  }
+  return agent;
+}
+
 const char* remedy_for_exec(int error) {
   switch (error) {
     case ENOENT:
@@ -103,7 +119,7 @@ const char* remedy_for_exec(int error) {
 
 int RankParent::run() {
   const time_t begin = time(nullptr);
-  world_rank_ = find_world_rank();
+  world_rank_ = number_in(kRankVariables);
   const sigset_t set = supervised_signals();
   sigprocmask(SIG_BLOCK, &set, &original_signals_);
   signals_ = Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -136,19 +152,26 @@ bool RankParent::attach_to_agent() {
   return send_message(agent_.number(), hello);
 }
 
-// The first rank of a node to come starts its agent. Several may try: all but one of the agents find the name taken.
+// The first rank of a node to come starts its agent; the others wait until it listens, or the first one has given up.
 Descriptor RankParent::agent_of_node(const std::string& job, int ranks_per_node) {
   std::string name = job;
-  if (ranks_per_node > 0) name.append("-").append(std::to_string(world_rank_ / ranks_per_node));
-  setenv(node::kSocketVariable, name.c_str(), 1);
-  Descriptor agent = connect_to(name);
-  if (agent) return agent;
-  const Descriptor started = start_agent(name, original_signals_);
-  for (bool has_ended = !started; !agent && !has_ended; agent = connect_to(name)) {
-    pollfd end{started.number(), 0, 0};
-    has_ended = poll(&end, 1, kPauseBetweenLooksMs) == 1;
+  if (ranks_per_node > 0) {
+    const int local_rank = number_in(kLocalRankVariables);
+    name.append("-").append(std::to_string((local_rank >= 0 ? local_rank : world_rank_) / ranks_per_node));
   }
-  return agent;
+  setenv(node::kSocketVariable, name.c_str(), 1);
+  const std::string starting = name + "-starting";
+  for (;;) {
+    Descriptor agent = connect_to(name);
+    if (agent) return agent;
+    const Descriptor first = listen_on(starting);
+    if (first) return start_and_connect(name, original_signals_);
+    const Descriptor other = connect_to(starting);  // which ends when the first one is done
+    if (!other) continue;
+    pollfd end{other.number(), 0, 0};
+    while (!agent && poll(&end, 1, kPauseBetweenLooksMs) == 0) agent = connect_to(name);
+    return agent ? std::move(agent) : connect_to(name);
+  }
 }
 
 bool RankParent::listen_for_program() {

@@ -16,7 +16,7 @@ namespace spillway::launch {
 namespace {
 
 constexpr uint64_t kSecond = 1000000000;
-constexpr uint64_t kPatienceWithFirstRankNs = 120 * kSecond;  // somebody may have to type a password
+constexpr uint64_t kPatienceWithFirstRankNs = 120 * kSecond;
 constexpr uint64_t kPatienceWithNextRankNs = 30 * kSecond;
 
 Failure failure_of_lost_node(const std::string& host) {
@@ -41,6 +41,7 @@ Failure failure_of_courier(const std::string& host, const std::string& lost_host
 
 RemoteNodes::RemoteNodes(EventLoop& loop, uint32_t world_size, const std::string& address)
     : loop_(loop), secret_(random_socket_name()), ranks_(world_size), last_came_ns_(base::now_ns()) {
+  allow_descriptors(world_size);  // a node may have one rank
   uint16_t port = 0;
   listener_ = Descriptor(courier::listen_on_any_port(address, port));
   if (!listener_) throw std::system_error(errno, std::generic_category(), "cannot listen at " + address);
@@ -51,6 +52,7 @@ RemoteNodes::RemoteNodes(EventLoop& loop, uint32_t world_size, const std::string
 void RemoteNodes::take_connection() {
   Descriptor socket = courier::accept_connection(listener_.number());
   if (!socket) return;
+  courier::set_detection_by_data(socket.number(), true);
   Node& node = *nodes_.emplace_back(std::make_unique<Node>());
   node.connection = std::make_unique<ControlConnection>(
       loop_, std::move(socket), [this, &node](const ControlMessage& message) { take_message(node, message); },
@@ -82,10 +84,15 @@ void RemoteNodes::take_join(Node& node, const ControlMessage& message) {
   std::string secret;
   std::getline(text, secret);
   std::getline(text, node.host);
-  if (secret != secret_ || are_together_) return lose(node);
+  if (secret != secret_ || are_together_) {
+    send(&node, ControlMessage{ControlKind::refused, -1, 0, false, "it is not of this job, or too late"});
+    return lose(node);
+  }
   node.has_joined = true;
+  node.connection->trust();
   node.courier_port = static_cast<uint16_t>(message.number);
   if (has_failed_) send(&node, ControlMessage{ControlKind::mark_failed, -1, 0, false, ""});
+  if (is_finishing_) send(&node, ControlMessage{ControlKind::finish, -1, 1, false, ""});
 }
 
 void RemoteNodes::take_rank_event(Node& node, const ControlMessage& message) {
@@ -160,19 +167,27 @@ void RemoteNodes::bring_together() {
 
 // Of one that never joined nobody needs to hear.
 void RemoteNodes::lose(Node& node) {
+  if (node.connection != nullptr && node.connection->is_of_other_version()) {
+    Failure failure;
+    failure.what = "Spillway on the host at " + node.connection->peer_address() + " is another version";
+    failure.cause = "its agents do not understand each other";
+    failure.remedy = "install the same on all hosts, or in a directory that they share";
+    job_->host_unreachable(std::move(failure));
+  }
   node.connection.reset();
   const bool is_expected = !node.has_joined || is_finishing_;
   if (!is_expected) job_->node_lost(node.ranks, failure_of_lost_node(node.host));
 }
 
-void RemoteNodes::finish() {
+void RemoteNodes::finish(bool has_failed) {
   is_finishing_ = true;
-  send_to_all(ControlMessage{ControlKind::finish, -1, 0, false, ""});
+  send_to_all(ControlMessage{ControlKind::finish, -1, has_failed ? 1 : 0, false, ""});
 }
 
 bool RemoteNodes::have_all_reported() const {
-  return std::all_of(nodes_.begin(), nodes_.end(),
-                     [](const auto& node) { return node->connection == nullptr || !node->report.empty(); });
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) {
+    return node->connection == nullptr || !node->has_joined || !node->report.empty();
+  });
 }
 
 std::vector<std::string> RemoteNodes::reports() const {

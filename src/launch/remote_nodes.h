@@ -35,8 +35,8 @@ class RemoteNodes final : public Nodes {
   bool have_all_come() const { return are_together_; }
   std::optional<Failure> missing_ranks(uint64_t now_ns) const;
 
-  // All processes of the job have ended.
-  void finish();
+  // All processes of the job have ended, some of them badly.
+  void finish(bool has_failed);
   bool have_all_reported() const;
   // In order of the nodes' numbers; none of those that are lost.
   std::vector<std::string> reports() const;

@@ -58,6 +58,7 @@ std::string node_report(const node::Segment& segment, const std::string& host) {
   const node::SegmentHeader& header = segment.header();
   std::string lines;
   add(lines, "node", host);
+  add(lines, "node_index", header.node_index);
   add(lines, "rank_count", header.rank_count);
   add(lines, "slot_count", header.slot_count);
   add(lines, "cpu_count", header.cpu_count);

@@ -11,25 +11,58 @@ constexpr uint64_t kFlowControlPauseNs = 100000;
 constexpr uint64_t kTagUnit =
     1ull << 32;  // the free list's head carries a counter above the index, against reuse between read and exchange
 
+// Of a multicast's list of receivers, in the cell.
+struct ListPlace {
+  size_t begin;
+  size_t bytes;  // of the list, or of the payload that it is
+  bool is_payload;
+};
+
+ListPlace list_place(const Cell& multicast) {
+  const size_t begin = are_data_inlined(multicast) ? multicast.bytes : 0;
+  const size_t bytes = multicast.to * sizeof(uint32_t);
+  if (begin + bytes <= node::kInlineBytes) return {begin, bytes, false};
+  // Then it is `payload`, or, where that is the data's, a payload that the cell holds in their place.
+  return are_data_inlined(multicast) ? ListPlace{begin, 0, true} : ListPlace{0, sizeof(Payload), true};
+}
+
 size_t inlined_bytes(const Cell& cell) {
-  if (cell.kind == CellKind::multicast && !Multicast::is_inlined(cell)) return sizeof(Payload);
-  return cell.kind == CellKind::multicast || cell.payload.place == Place::none ? cell.bytes : 0;
+  if (cell.kind != CellKind::multicast) return cell.payload.place == Place::none ? cell.bytes : 0;
+  const ListPlace list = list_place(cell);
+  return list.begin + list.bytes;
 }
 
 }  // namespace
 
-void Multicast::set_list(Cell& cell, const Payload& list) {
-  if (is_inlined(cell))
-    cell.payload = list;
+bool are_data_inlined(const Cell& multicast) { return multicast.bytes <= node::kInlineBytes; }
+
+void set_receivers(Cell& multicast, std::span<const uint32_t> receivers, MessageStore& store) {
+  multicast.kind = CellKind::multicast;
+  multicast.to = static_cast<uint32_t>(receivers.size());
+  const ListPlace list = list_place(multicast);
+  if (!list.is_payload) {
+    memcpy(multicast.inlined + list.begin, receivers.data(), list.bytes);
+    return;
+  }
+  const Payload stored = store.put(receivers.data(), receivers.size_bytes());
+  if (are_data_inlined(multicast))
+    multicast.payload = stored;
   else
-    memcpy(cell.inlined, &list, sizeof list);
+    memcpy(multicast.inlined, &stored, sizeof stored);
 }
 
-Payload Multicast::list_of(const Cell& cell) {
-  if (is_inlined(cell)) return cell.payload;
-  Payload list;
-  memcpy(&list, cell.inlined, sizeof list);
-  return list;
+std::vector<uint32_t> take_receivers(const Cell& multicast, MessageStore& store) {
+  std::vector<uint32_t> receivers(multicast.to);
+  const ListPlace list = list_place(multicast);
+  if (!list.is_payload) {
+    memcpy(receivers.data(), multicast.inlined + list.begin, list.bytes);
+    return receivers;
+  }
+  Payload stored = multicast.payload;
+  if (!are_data_inlined(multicast)) memcpy(&stored, multicast.inlined, sizeof stored);
+  store.copy_out(stored, receivers.data(), receivers.size() * sizeof(uint32_t));
+  store.release(stored);
+  return receivers;
 }
 
 Mailbox::Mailbox(node::LocalRank& self)

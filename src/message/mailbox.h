@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "message/message_store.h"
 #include "node/local_rank.h"
@@ -23,7 +25,7 @@ enum class CellKind : uint32_t {
 };
 
 // What travels in a cell. `source` and `tag` are MPI's; `sender` and `to` are ranks of MPI_COMM_WORLD. Of a multicast,
-// `to` is the number of receivers; their list is a payload of its own (Multicast).
+// `to` is the number of receivers (set_receivers).
 struct Cell {
   uint32_t next;  // cell below in the mailbox's stack, or in the free list
   CellKind kind;
@@ -40,14 +42,12 @@ struct Cell {
 static_assert(sizeof(Cell) == node::kCellBytes, "cells are an array in the shared segment");
 static_assert(offsetof(Cell, inlined) == 60);
 
-// Where the parts of a multicast's cell are: the data in `payload`, and the list in `inlined`; or, when the data are
-// small, the other way round. The list has `to` ranks of MPI_COMM_WORLD, of 4 bytes each.
-class Multicast {
- public:
-  static bool is_inlined(const Cell& cell) { return cell.bytes <= node::kInlineBytes; }
-  static void set_list(Cell& cell, const Payload& list);
-  static Payload list_of(const Cell& cell);
-};
+// The receivers of a multicast: `to` of them, ranks of MPI_COMM_WORLD. They are in the cell where there is room for
+// them beside the data, else in the store. The data are in the cell if `are_data_inlined`, else in `payload`.
+bool are_data_inlined(const Cell& multicast);
+void set_receivers(Cell& multicast, std::span<const uint32_t> receivers, MessageStore& store);
+// Once: what the store has of them is given back.
+std::vector<uint32_t> take_receivers(const Cell& multicast, MessageStore& store);
 
 class Mailbox {
  public:
@@ -95,6 +95,9 @@ class Mailbox {
     }
     return count;
   }
+
+  // There are cells to be taken.
+  bool has_any() const { return next_taken_ != node::kNoIndex || self_.record().mailbox_head != node::kNoIndex; }
 
  private:
   node::RankRecord& receiver_of(uint32_t to);

@@ -56,6 +56,7 @@ void send_bytes(Runtime& runtime, const Address& address, const void* data, uint
 }
 
 void send_to_all(Runtime& runtime, const Address& address, const std::vector<uint32_t>& receivers, PackedStream& data) {
+  if (receivers.empty()) return;
   std::vector<uint32_t> remote;
   for (uint32_t to : receivers)
     if (!runtime.self.is_local(runtime.self.place_of(to))) remote.push_back(to);
@@ -69,9 +70,11 @@ void send_to_all(Runtime& runtime, const Address& address, const std::vector<uin
     runtime.mailbox.push(to, cell);
   }
   if (remote.empty()) return;
-  cell.kind = message::CellKind::multicast;
-  cell.to = static_cast<uint32_t>(remote.size());
-  message::Multicast::set_list(cell, runtime.store.put(remote.data(), remote.size() * sizeof(uint32_t)));
+  if (remote.size() == 1) {
+    cell.to = remote[0];
+    return runtime.mailbox.push(remote[0], cell);
+  }
+  message::set_receivers(cell, remote, runtime.store);
   runtime.mailbox.push_to_courier(cell);
 }
 

@@ -21,8 +21,13 @@ int connect_library(const char* name) {
   const int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return -1;
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-  if (connect(descriptor, reinterpret_cast<sockaddr*>(&address), bytes) == 0) return descriptor;
-  const int error = errno;
+  ucred listener{};
+  socklen_t listener_bytes = sizeof listener;
+  errno = 0;
+  if (connect(descriptor, reinterpret_cast<sockaddr*>(&address), bytes) == 0 &&
+      getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &listener, &listener_bytes) == 0 && listener.uid == geteuid())
+    return descriptor;
+  const int error = errno != 0 ? errno : EPERM;  // somebody else has taken the name
   close(descriptor);
   errno = error;
   return -1;

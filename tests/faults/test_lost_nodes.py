@@ -47,4 +47,4 @@ def test_killed_agent_of_the_job_ends_all_nodes(run, waiting_job):
 def test_signal_to_the_front_end_ends_all_nodes(run, waiting_job, number):
     waiting_job.send_signal(number)
     waiting_job.communicate(timeout=15)
-    assert waiting_job.returncode in (128 + number, -number)
+    assert waiting_job.returncode == (-number if number == signal.SIGKILL else 128 + number)

@@ -22,9 +22,26 @@ def test_two_hyphens_end_the_options():
 
 def test_all_options():
     words = "run -n 3 --slots 2 --memory 1G --spill-dir d --spill-dir e --ranks-per-node 3 --hosts a,b --mpi mpich"
+    words += " --hostfile h --placement cyclic --address 10.0.0.1"
     words += " --summary json --summary-file f --strategy lrlw --no-checksums --detect-deadlock --dry-run app"
     assert parse_run_options(words.split()) == RunOptions(
-        ["app"], 3, 2, "1G", ("d", "e"), 3, "a,b", "mpich", "json", "f", "lrlw", False, True, True
+        program=["app"],
+        ranks=3,
+        slots=2,
+        memory="1G",
+        spill_dirs=("d", "e"),
+        ranks_per_node=3,
+        hosts="a,b",
+        hostfile="h",
+        placement="cyclic",
+        address="10.0.0.1",
+        mpi="mpich",
+        summary="json",
+        summary_file="f",
+        strategy="lrlw",
+        checksums=False,
+        detect_deadlock=True,
+        dry_run=True,
     )
 
 

@@ -22,7 +22,7 @@ RANK = (
 def report_text(attached=2, status=0, failure=""):
     lines = f"exit_status {status}\n"
     lines += f"failure {failure}\ncause it was so\\n  and so\nremedy do this\n" if failure else ""
-    lines += f"wall_ns 12345678901\nnode vm\nrank_count 2\nslot_count 1\ncpu_count 2\nbudget_bytes {8 * GIB}\npeak_bytes {6 * GIB}\n"
+    lines += f"wall_ns 12345678901\nnode vm\nnode_index 0\nrank_count 2\nslot_count 1\ncpu_count 2\nbudget_bytes {8 * GIB}\npeak_bytes {6 * GIB}\n"
     lines += f"attached_ranks {attached}\nfinished_ranks {attached}\n"
     return (
         lines
@@ -89,13 +89,15 @@ def test_page_has_every_figure(plan):
 def test_page_of_several_nodes_has_a_line_for_each(plan):
     node = report_text().partition("node vm")[2]
     text = report_text() + "courier_sent_messages 10\ncourier_sent_bytes 1048576\ncourier_spilled_bytes 0\n"
-    text += "node other" + node.replace("rank 1 ", "rank 3 ").replace("rank 0 ", "rank 2 ")
+    text += "node other" + node.replace("node_index 0", "node_index 2").replace("rank 1 ", "rank 3 ").replace(
+        "rank 0 ", "rank 2 "
+    )
     text += "courier_sent_messages 1000\ncourier_sent_bytes 2097152\ncourier_spilled_bytes 1048576\n"
     page = render_text(plan._replace(ranks=Figure(4, "")), parse_report(text.replace(f"{6 * GIB}", f"{2 * GIB}", 1)))
     for line in (
         "4 ranks, 1 at a time, on each of 2 nodes: ended well after 12.3 s",
         "memory    peak 2.00 GiB counted against the budget of 8.00 GiB (25%) on node 0, vm",
-        "          peak 6.00 GiB counted against the budget of 8.00 GiB (75%) on node 1, other",
+        "          peak 6.00 GiB counted against the budget of 8.00 GiB (75%) on node 2, other",
         "of these     3.00 MiB         in 1 010 between nodes, 1.00 MiB spilled there",
         "compute        8.00 s",
     ):

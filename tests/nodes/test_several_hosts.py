@@ -71,6 +71,18 @@ def test_hosts_from_a_file_and_virtual_nodes_on_them(run, job_on_hosts, network,
     assert [node["host"] for node in nodes] == [network.name_of(network.hosts[i]) for i in (0, 0, 1, 1)]
 
 
+def test_virtual_nodes_divide_each_host_however_ranks_are_placed(run, job_on_hosts, network, test_program, tmp_path):
+    """Seven ranks by turns: 0, 3 and 6 on the first host."""
+    words = [str(word) for word in job_on_hosts(test_program("sizes"), "--placement", "cyclic", ranks=7)]
+    words[words.index("none")] = "json"
+    words[words.index("--hosts")] = "--ranks-per-node=2"  # and then the hosts
+    words.insert(words.index("--ranks-per-node=2") + 1, "--hosts")
+    run(*words[:2], "--summary-file", tmp_path / "summary", *words[2:], timeout_s=LIMIT_S)
+    nodes = json.loads((tmp_path / "summary").read_text())["nodes"]
+    by_host = [[node["rank_count"] for node in nodes if node["host"] == network.name_of(h)] for h in network.hosts]
+    assert by_host == [[2, 1], [2], [2]]
+
+
 def test_memory_of_ranks_on_several_hosts_is_unloaded(run, job_on_hosts, plain_mpi, build_dir, flavour, tmp_path):
     """6 ranks of 24 MiB on 3 hosts, each of which has a budget of 40."""
     program = build_dir / "lib" / "spillway" / "tests" / f"phases-{flavour}"

@@ -114,9 +114,7 @@ TEST_F(FlowControlTest, multicasts_go_on_where_they_ran_out_of_cells) {
   std::thread sender([&] {
     for (uint32_t round = 0; round < kRounds; ++round) {
       Cell cell = message_of(0, static_cast<int32_t>(round), data);
-      cell.kind = CellKind::multicast;
-      cell.to = kRanks;
-      message::Multicast::set_list(cell, rank(0).store.put(receivers.data(), kRanks * sizeof(uint32_t)));
+      message::set_receivers(cell, receivers, rank(0).store);
       rank(0).mailbox.push_to_courier(cell);
     }
   });

@@ -10,9 +10,7 @@ class MulticastTest : public JobTest {
   void send_to_all(uint32_t from, const std::vector<uint32_t>& receivers, int32_t tag,
                    const std::vector<std::byte>& data) {
     Cell cell = message_of(from, tag, data);
-    cell.kind = CellKind::multicast;
-    cell.to = static_cast<uint32_t>(receivers.size());
-    message::Multicast::set_list(cell, rank(from).store.put(receivers.data(), receivers.size() * sizeof(uint32_t)));
+    message::set_receivers(cell, receivers, rank(from).store);
     rank(from).mailbox.push_to_courier(cell);
   }
 
@@ -53,6 +51,22 @@ TEST_F(MulticastTest, brings_small_data_in_the_cells) {
       ASSERT_EQ(arrived.size(), 1u);
       EXPECT_EQ(arrived[0].cell.payload.place, message::Place::none);
       expect_message(arrived[0], 1, 4, data);
+    }
+  }
+  expect_nothing_is_left();
+}
+
+TEST_F(MulticastTest, takes_more_receivers_than_a_cell_has_room_for) {
+  start_job(3, 30);
+  std::vector<uint32_t> receivers;
+  for (uint32_t to = 30; to < 90; ++to) receivers.push_back(to);
+  for (uint64_t bytes : {uint64_t{0}, uint64_t{node::kInlineBytes}, uint64_t{1000}}) {
+    const auto data = pattern(bytes, bytes);
+    send_to_all(0, receivers, 4, data);
+    for (uint32_t to : receivers) {
+      const auto arrived = receive(to, 1);
+      ASSERT_EQ(arrived.size(), 1u);
+      expect_message(arrived[0], 0, 4, data);
     }
   }
   expect_nothing_is_left();
