@@ -23,6 +23,10 @@ std::optional<message::CellKind> kind_of(const FrameHeader& header) {
   }
 }
 
+bool is_in_memory(const message::MessageStore::Filling& filling) {
+  return filling.payload.place == message::Place::memory;
+}
+
 bool is_inlined(uint64_t bytes) { return bytes <= node::kInlineBytes; }
 
 }  // namespace
@@ -63,6 +67,7 @@ bool IncomingMessages::accept_first(const FrameHeader& header, const std::byte* 
     return true;
   }
   message.filling = store_.reserve(header.bytes, header.receiver_count);
+  if (is_in_memory(message.filling)) self_.record().pins.fetch_add(1);
   Message& begun = begun_.emplace(header.sender, std::move(message)).first->second;
   fill(begun, header, part);
   return true;
@@ -83,6 +88,7 @@ void IncomingMessages::fill(Message& message, const FrameHeader& header, const s
   store_.fill(message.filling, data, header.part_bytes);
   if (message.missing_bytes != 0) return;
   store_.finish(message.filling);
+  if (is_in_memory(message.filling)) self_.record().pins.fetch_sub(1);
   message.cell.payload = message.filling.payload;
   whole_ = std::move(message);
   begun_.erase(header.sender);

@@ -15,6 +15,10 @@ constexpr uint64_t kMiB = 1 << 20;
 // not be stopped soon can be, unless they compute on and on.
 constexpr uint64_t kPatienceElsewhereNs = 1000000000;
 
+// What comes from another node is a matter of its length and the network's speed.
+constexpr uint64_t kPatienceWithCourierNs = 10000000000;
+constexpr uint64_t kLookAtCourierNs = 5000000;
+
 // What is never unloaded grows while a rank runs, and is seen when it has grown. Ranks are admitted as if each had
 // grown by this much.
 constexpr uint64_t kGrowthPerRank = kMiB;
@@ -136,6 +140,7 @@ void Ledger::make_resident(uint64_t extra_bytes) {
 
 void Ledger::wait_for_room(uint64_t extra_bytes) {
   uint64_t patience_ends_ns = 0;  // 0: there is hope for room from ranks that go on
+  const uint64_t patience_with_courier_ends_ns = base::now_ns() + kPatienceWithCourierNs;
   for (;;) {
     const uint32_t bell = self_.record().doorbell;
     const Hope hope = look_for_room(extra_bytes);
@@ -148,7 +153,9 @@ void Ledger::wait_for_room(uint64_t extra_bytes) {
       if (trim_store() != 0 || lend_slot() || uncount_untouched(missing_room(extra_bytes)) != 0 ||
           spill_store(extra_bytes) != 0)
         continue;
-      return overdraw(extra_bytes);
+      if (!is_courier_filling() || base::now_ns() >= patience_with_courier_ends_ns) return overdraw(extra_bytes);
+      self_.attend_and_sleep(bell, kLookAtCourierNs);
+      continue;
     }
     self_.attend_and_sleep(bell, patience_ends_ns == 0 ? 0 : kPatienceElsewhereNs / 8);
   }

@@ -15,9 +15,9 @@
 // ranks may be unloaded too, all but the one that has waited longest: it gets its room in the end, so two ranks that
 // each hold what the other needs cannot stop each other. Ranks that need less may take room before it, but no more
 // often than there are ranks on the node. When no rank can make room, messages that wait for sleeping ranks are moved
-// to storage. When that is not enough either (what is left is pinned) the rank goes on all the same, and the ledger
-// shows it. Before that, and before it is refused because it does not fit alone, what it has never touched of its
-// static data is left out of the account.
+// to storage, once the courier is done with those that come in. When that is not enough either (what is left is pinned)
+// the rank goes on all the same, and the ledger shows it. Before that, and before it is refused because it does not fit
+// alone, what it has never touched of its static data is left out of the account.
 #pragma once
 
 #include <cstdint>
@@ -82,6 +82,7 @@ class Ledger {
   void wait_for_room(uint64_t extra_bytes);
   Hope look_for_room(uint64_t extra_bytes);
   bool lend_slot();
+  bool is_courier_filling() const { return self_.peer(self_.rank_count()).pins != 0; }
   void overdraw(uint64_t extra_bytes);
   uint64_t missing_room(uint64_t extra_bytes) const;
   uint64_t uncount_untouched(uint64_t wanted_bytes);

@@ -79,7 +79,8 @@ struct alignas(128) RankRecord {
   std::atomic<uint64_t> managed_bytes;   // allocated in storage-backed memory
   std::atomic<uint64_t> resident_bytes;  // of those, charged to the budget
   std::atomic<uint64_t> base_bytes;      // everything else that is resident: program, libraries, small variables
-  std::atomic<uint32_t> pins;            // operations of the MPI library in flight on this rank's memory: no unload
+  std::atomic<uint32_t> pins;            // operations of the MPI library in flight on this rank's memory: no unload.
+                                         // Of the courier: messages in memory that come in, and cannot be moved yet
   std::atomic<int32_t> world_rank;
 
   // Mailbox: a stack of cells that senders push to and that the owner takes whole.

@@ -399,6 +399,31 @@ TEST_F(StoreChargeTest, moves_waiting_messages_to_storage_before_the_budget_is_o
   EXPECT_LE(segment_.header().peak_bytes, kBudget);
 }
 
+TEST_F(StoreChargeTest, waits_for_messages_that_come_in_before_the_budget_is_overdrawn) {
+  SimulatedRank rank(mapped_again(segment_), 0);
+  rank.scheduler.acquire_slot();
+  ASSERT_TRUE(rank.ledger.charge_store(20 * kMiB));
+  segment_.courier().pins = 1;
+  static Ledger* ledger = nullptr;
+  static RankRecord* courier = nullptr;
+  ledger = &rank.ledger;
+  courier = &segment_.courier();
+  RankHooks hooks = rank.self.hooks();
+  hooks.spill_store = [](uint64_t wanted) -> uint64_t {
+    if (courier->pins != 0) return 0;
+    ledger->give_back_store(wanted);
+    return wanted;
+  };
+  rank.self.set_hooks(hooks);
+  std::thread incoming([] {
+    usleep(50000);
+    courier->pins = 0;
+  });
+  rank.allocate(20 * kMiB);
+  incoming.join();
+  EXPECT_LE(segment_.header().peak_bytes, kBudget);
+}
+
 TEST_F(StoreChargeTest, leaves_the_store_its_floor) {
   SimulatedRank rank(mapped_again(segment_), 0);
   rank.scheduler.acquire_slot();
