@@ -57,9 +57,10 @@ def hosts_of_job(
     if not names:
         raise LaunchError(f"{option} names no host", "name one, or leave it away to run on this machine")
     for name in names:
-        if ":" in name and not _is_address(name):
+        if ":" in name and name not in _own_names():
             raise LaunchError(
-                f"{option}: `{name}` is not a host", "name hosts or addresses only; -n says how many ranks"
+                f"{option}: `{name}` is not a host",
+                "-n says how many ranks there are; a host with an IPv6 address must be given by its name",
             )
     if all(name.lower() in _own_names() for name in names):
         return None

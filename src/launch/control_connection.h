@@ -14,7 +14,7 @@ namespace spillway::launch {
 
 enum class ControlKind : uint32_t {
   // A node's agent to the job's.
-  join = 1,     // first message; `number` is the port of its courier, `text` a JoinText
+  join = 1,     // first message; `number` is the port of its courier, `text` the secret and the host, a line each
   parent_came,  // the next ones as in JobEvents; `number` is a process or a status, `text` why a rank gives up
   program_started,
   program_never_started,
@@ -30,8 +30,9 @@ enum class ControlKind : uint32_t {
 
   // The job's agent to a node's.
   refused = 100,  // `text` says why
-  nodes,          // all have come: `number` is the node's index, `text` a NodesText
-  kill_rank,      // the next ones as in Nodes
+  nodes,  // all have come: `number` is the node's index, `text` the number of nodes, each's address and port, and the
+          // node of each rank
+  kill_rank,  // the next ones as in Nodes
   release_rank,
   signal_parents,  // `number`
   mark_failed,

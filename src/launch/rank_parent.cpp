@@ -56,6 +56,7 @@ void put_preload_into_environment() {
 
 // Until an agent that has been started listens, or has ended.
 constexpr int kPauseBetweenLooksMs = 10;
+constexpr int kMostLooks = 1000;
 constexpr int kKeptByAgent = STDERR_FILENO + 1;  // the end of a pipe, by which its starter sees that it has ended
 
 [[noreturn]] void become_agent(const std::string& name, const sigset_t& signals, int kept) {
@@ -161,17 +162,18 @@ Descriptor RankParent::agent_of_node(const std::string& job, int ranks_per_node)
   }
   setenv(node::kSocketVariable, name.c_str(), 1);
   const std::string starting = name + "-starting";
-  for (;;) {
+  for (int look = 0; look < kMostLooks; ++look, usleep(kPauseBetweenLooksMs * 1000)) {
     Descriptor agent = connect_to(name);
     if (agent) return agent;
     const Descriptor first = listen_on(starting);
     if (first) return start_and_connect(name, original_signals_);
     const Descriptor other = connect_to(starting);  // which ends when the first one is done
-    if (!other) continue;
+    if (!other) continue;                           // it is done just now, or does not listen yet
     pollfd end{other.number(), 0, 0};
     while (!agent && poll(&end, 1, kPauseBetweenLooksMs) == 0) agent = connect_to(name);
     return agent ? std::move(agent) : connect_to(name);
   }
+  return Descriptor();  // the system has no sockets left, or another user has taken the name
 }
 
 bool RankParent::listen_for_program() {
