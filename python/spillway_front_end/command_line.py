@@ -139,6 +139,18 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     )
     add("--address", metavar="ip", help="this machine's address that the others reach (default: the one towards them)")
     add(
+        "--racks",
+        metavar="file",
+        help="the rack of each machine, as in `node17 rack2` in each line: broadcasts pass those of a rack one after the "
+        "other",
+    )
+    add(
+        "--broadcasts",
+        metavar="file",
+        help="which way broadcasts take between nodes: lines of the most nodes, the most bytes, and flat, binomial, "
+        "chain or scatter-allgather; the first that fits counts (default: built-in rules)",
+    )
+    add(
         "--mpi",
         type=_mpi_name,
         metavar="name",

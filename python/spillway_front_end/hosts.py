@@ -1,8 +1,9 @@
 """The machines of a job."""
 
 import os
-from typing import Iterator, List, NamedTuple, Optional
+from typing import Dict, Iterator, List, NamedTuple, Optional
 
+from .broadcasts import lines_of
 from .errors import LaunchError
 
 PLACEMENTS = ("block", "cyclic")
@@ -12,6 +13,15 @@ class HostList(NamedTuple):
     names: List[str]
     placement: str  # block: the first ranks on the first host; cyclic: one after the other on each host in turn
     address: str  # numeric, of this machine, which all hosts reach
+    racks: Dict[str, str]  # of the hosts that are known to be in one
+
+    def ring(self) -> str:
+        """The hosts with those of a rack together, as spillway-node reads it."""
+        first_of_rack: Dict[str, int] = {}
+        for number, name in enumerate(self.names):
+            first_of_rack.setdefault(self.racks[name], number)
+        ordered = sorted(self.names, key=lambda name: first_of_rack[self.racks[name]])
+        return ",".join(f"{name}={self.address if _is_own(name) else _address_of(name)}" for name in ordered)
 
     def most_ranks(self, ranks: int) -> int:
         """Of one host."""
@@ -23,27 +33,50 @@ def _own_names() -> List[str]:
     return ["localhost", "127.0.0.1", "::1", name.lower(), name.split(".")[0].lower()]
 
 
+def _is_own(name: str) -> bool:
+    return name.lower() in _own_names()
+
+
 def _words_of_file(path: str) -> Iterator[str]:
     """A host in each line; `#` begins a comment."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            for line in file:
-                words = line.partition("#")[0].split()
-                if len(words) > 1:
-                    raise LaunchError(f"--hostfile {path}: `{line.strip()}` is not one host", "name one in each line")
-                yield from words
-    except OSError as error:
-        raise LaunchError(f"cannot read --hostfile {path}: {error.strerror}", "name a file of hosts") from None
+    for _, words in lines_of("--hostfile", path):
+        if len(words) > 1:
+            raise LaunchError(f"--hostfile {path}: `{' '.join(words)}` is not one host", "name one in each line")
+        yield from words
+
+
+def _racks_of_file(path: str, names: List[str]) -> Dict[str, str]:
+    """Of each host, its rack."""
+    racks = {}
+    for number, words in lines_of("--racks", path):
+        if len(words) != 2:
+            raise LaunchError(
+                f"--racks {path}, line {number}: `{' '.join(words)}` is not a host and its rack",
+                "write both in each line, as in `node17 rack2`",
+            )
+        racks[words[0].lower()] = words[1]
+    missing = [name for name in names if name.lower() not in racks]
+    if missing:
+        raise LaunchError(
+            f"--racks {path} does not say where {', '.join(missing[:3])}{' and others' if missing[3:] else ''} "
+            f"{'is' if len(missing) == 1 else 'are'}",
+            "add a line with the host, as --hosts names it, and its rack",
+        )
+    return {name: racks[name.lower()] for name in names}
 
 
 def hosts_of_job(
-    listed: Optional[str], path: Optional[str], placement: str, address: Optional[str]
+    listed: Optional[str], path: Optional[str], placement: str, address: Optional[str], racks: Optional[str]
 ) -> Optional[HostList]:
     """None when the job is on this machine alone."""
     if address is not None and not _is_address(address):
         raise LaunchError(f"--address {address}: not an address of a machine", "give a number, as in 10.0.0.1")
     if listed is None and path is None:
-        for option, is_given in (("--address", address is not None), ("--placement", placement != PLACEMENTS[0])):
+        for option, is_given in (
+            ("--address", address is not None),
+            ("--placement", placement != PLACEMENTS[0]),
+            ("--racks", racks is not None),
+        ):
             if is_given:
                 raise LaunchError(
                     f"{option} is for jobs on several machines", "name them with --hosts, or leave it away"
@@ -62,9 +95,10 @@ def hosts_of_job(
                 f"{option}: `{name}` is not a host",
                 "-n says how many ranks there are; a host with an IPv6 address must be given by its name",
             )
-    if all(name.lower() in _own_names() for name in names):
+    racks_of_names = _racks_of_file(racks, names) if racks is not None else {}
+    if all(_is_own(name) for name in names):
         return None
-    return HostList(names, placement, address or _address_towards(names, option))
+    return HostList(names, placement, address or _address_towards(names, option), racks_of_names)
 
 
 def _is_address(name: str) -> bool:
@@ -76,13 +110,23 @@ def _is_address(name: str) -> bool:
         return False
 
 
+def _address_of(name: str) -> str:
+    """Numeric; empty when the system knows none: then the host is known by its name."""
+    import socket
+
+    try:
+        return socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)[0][4][0]
+    except OSError:
+        return ""
+
+
 def _address_towards(names: List[str], option: str) -> str:
     """Of this machine, the address by which the first other host is reached. No packet is sent."""
     import socket  # for jobs on several machines only
 
     own = ""
     for name in names:
-        if name.lower() in _own_names():
+        if _is_own(name):
             continue
         try:
             family, kind, protocol, _, target = socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)[0]

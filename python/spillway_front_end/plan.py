@@ -4,6 +4,7 @@ import os
 import sys
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from .broadcasts import rules_of
 from .errors import LaunchError
 from .hosts import HostList, hosts_of_job
 from .machine import Figure, available_memory, total_memory, usable_cores
@@ -32,6 +33,8 @@ class RunOptions(NamedTuple):
     hostfile: Optional[str] = None
     placement: str = "block"
     address: Optional[str] = None
+    racks: Optional[str] = None
+    broadcasts: Optional[str] = None
     mpi: Optional[str] = None
     summary: str = "text"
     summary_file: Optional[str] = None
@@ -55,6 +58,7 @@ class Plan(NamedTuple):
     detects_deadlock: bool
     ranks_per_node: Optional[Figure]  # of virtual nodes; None: all ranks of a host are on one node
     hosts: Optional[HostList]  # None: this machine alone
+    broadcasts: Optional[str]  # rules for their ways between nodes; None: the built-in ones
     node_command: List[str]  # starts the agent of a host
     warnings: List[str]
 
@@ -72,7 +76,9 @@ class Plan(NamedTuple):
             command += self.node.words() + ["--strategy", self.strategy]
             command += [] if self.keeps_checksums else ["--no-checksums"]
         command += ["--detect-deadlock"] if self.detects_deadlock else []
+        command += ["--broadcasts", self.broadcasts] if self.broadcasts else []
         if self.hosts:
+            command += ["--ring", self.hosts.ring()] if self.hosts.racks else []
             command += ["--listen", self.hosts.address, "--node-command", "".join(f"{w}\n" for w in self.node_command)]
         elif self.ranks_per_node:
             command += ["--listen", _LOOPBACK]
@@ -119,7 +125,9 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     """Raises LaunchError when the job cannot be started."""
     asked_slots = _count("--slots", options.slots)
     per_node = _count("--ranks-per-node", options.ranks_per_node)
-    hosts = hosts_of_job(options.hosts, options.hostfile, options.placement, options.address)
+    hosts = hosts_of_job(options.hosts, options.hostfile, options.placement, options.address, options.racks)
+    if options.broadcasts is not None and not (per_node or options.hosts or options.hostfile):
+        raise LaunchError("--broadcasts is for jobs on several nodes", "leave it away, or name --hosts")
     if per_node:
         unasked = Figure(per_node.value, "as --ranks-per-node")
     elif hosts:
@@ -163,6 +171,7 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
         detects_deadlock=options.detect_deadlock,
         ranks_per_node=per_node,
         hosts=hosts,
+        broadcasts=rules_of(options.broadcasts) if options.broadcasts is not None else None,
         node_command=node_command,
         warnings=warnings,
     )

@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/system_calls.h"
+#include "courier/branches.h"
 
 namespace spillway::courier {
 namespace {
@@ -49,6 +49,8 @@ Courier::Courier(node::Segment segment, const CourierConfig& config)
       library_(self_),
       hello_(make_hello(self_.header().node_index, config.secret)),
       nodes_(config.nodes),
+      distance_(nodes_.size()),
+      selection_(config.selection),
       listener_socket_(config.listener),
       stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       bell_(poller_, config.bell),
@@ -56,7 +58,10 @@ Courier::Courier(node::Segment segment, const CourierConfig& config)
       listener_(*this),
       outgoing_(nodes_.size()),
       has_connected_(nodes_.size()) {
-  SPILLWAY_CHECK(nodes_.size() == self_.header().node_count);
+  SPILLWAY_CHECK(nodes_.size() == self_.header().node_count && config.ring.size() == nodes_.size());
+  const auto own = std::ranges::find(config.ring, hello_.node) - config.ring.begin();
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    distance_[config.ring[(static_cast<size_t>(own) + i) % nodes_.size()]] = static_cast<uint32_t>(i);
   for (uint32_t node = 0; node < nodes_.size(); ++node)
     if (node != hello_.node)
       outgoing_[node] = std::make_unique<OutgoingLink>(node, nodes_[node], hello_, poller_, problems_);
@@ -91,6 +96,7 @@ void Courier::run() {
     std::erase_if(incoming_, [](const auto& link) { return link->is_closed(); });
   }
   incoming_.clear();
+  begun_.clear();
   outgoing_.clear();
   listener_socket_.close();
 }
@@ -129,24 +135,63 @@ void Courier::take(const message::Cell& cell) {
   if (cell.kind == message::CellKind::multicast) return take_multicast(cell);
   std::shared_ptr<HeldPayload> payload;
   if (cell.payload.place != message::Place::none) payload = std::make_shared<HeldPayload>(store_, cell.payload);
-  add(self_.place_of(cell.to).node, cell, OutgoingMessage(cell, {}, std::move(payload)));
+  const MessageRoute route{
+      ++last_number_, routing::Broadcast::flat, 0, static_cast<uint32_t>(parts_of(cell.bytes)), {cell.to}};
+  add(self_.place_of(cell.to).node, cell, route, std::move(payload));
 }
 
-void Courier::add(uint32_t node, const message::Cell& cell, OutgoingMessage message) {
+void Courier::count_sent(const message::Cell& cell, const MessageRoute& route) {
+  const uint64_t begin = route.first_part * kPartBytes;
   node::RankStatistics& statistics = self_.record().statistics;
   statistics.sent_messages.store(statistics.sent_messages + 1);
-  statistics.sent_bytes.store(statistics.sent_bytes + cell.bytes);
-  link_to(node).add(cell.sender, std::move(message));
+  statistics.sent_bytes.store(statistics.sent_bytes + std::min(route.end_part * kPartBytes, cell.bytes) - begin);
+}
+
+void Courier::add(uint32_t node, const message::Cell& cell, MessageRoute route, std::shared_ptr<HeldPayload> payload) {
+  count_sent(cell, route);
+  link_to(node).add(cell.sender, OutgoingMessage(cell, std::move(route), std::move(payload)));
   ++added_;
 }
 
 void Courier::take_multicast(const message::Cell& cell) {
-  const std::vector<uint32_t> receivers = message::take_receivers(cell, store_);
+  std::vector<uint32_t> receivers = message::take_receivers(cell, store_);
   std::shared_ptr<HeldPayload> payload;
   if (!message::are_data_inlined(cell)) payload = std::make_shared<HeldPayload>(store_, cell.payload);
-  std::map<uint32_t, std::vector<uint32_t>> by_node;
-  for (uint32_t to : receivers) by_node[self_.place_of(to).node].push_back(to);
-  for (auto& [node, of_node] : by_node) add(node, cell, OutgoingMessage(cell, std::move(of_node), payload));
+  std::ranges::stable_sort(receivers, {}, [&](uint32_t to) { return distance_[self_.place_of(to).node]; });
+  broadcast(cell, receivers, payload);
+}
+
+// The receivers are in the order of the ring.
+void Courier::broadcast(const message::Cell& cell, const std::vector<uint32_t>& receivers,
+                        const std::shared_ptr<HeldPayload>& payload) {
+  const std::vector<NodeReceivers> nodes = by_node(self_, receivers);
+  const auto count = static_cast<uint32_t>(nodes.size()) + 1;
+  const routing::Broadcast algorithm =
+      receivers.size() > kMostReceivers ? routing::Broadcast::flat : selection_.choose(count, cell.bytes);
+  MessageRoute route{++last_number_, algorithm, 0, 0, {}};
+  for (const routing::Route& way : routing::routes(algorithm, count, parts_of(cell.bytes))) {
+    route.first_part = static_cast<uint32_t>(way.first_part);
+    route.end_part = static_cast<uint32_t>(way.end_part);
+    route.receivers.clear();
+    for (const uint32_t node : way.nodes) {
+      if (node == 0) continue;
+      const auto ranks = nodes[node - 1].ranks;
+      route.receivers.insert(route.receivers.end(), ranks.begin(), ranks.end());
+    }
+    for (Onward& onward : branches_of(self_, route)) add(onward.node, cell, std::move(onward.route), payload);
+  }
+}
+
+std::vector<PassedOn> Courier::pass_on(const message::Cell& cell, const MessageRoute& route,
+                                       std::shared_ptr<HeldPayload> payload, PartsHere parts_here) {
+  std::vector<PassedOn> passed_on;
+  for (Onward& onward : branches_of(self_, route)) {
+    count_sent(cell, onward.route);
+    OutgoingLink& link = link_to(onward.node);
+    passed_on.push_back(
+        {onward.node, link.add_passed_on(OutgoingMessage(cell, std::move(onward.route), payload, parts_here))});
+  }
+  return passed_on;
 }
 
 void Courier::tell_library_use(bool is_in_use) {
@@ -181,8 +226,8 @@ void Courier::accept_connections(uint32_t /*events*/) {
   base::Descriptor connection = accept_connection(listener_socket_.number());
   if (connection) {
     IncomingOwner& owner = *this;
-    incoming_.push_back(std::make_unique<IncomingLink>(std::move(connection), hello_,
-                                                       IncomingMessages(self_, store_, mailbox_), poller_, owner));
+    incoming_.push_back(std::make_unique<IncomingLink>(
+        std::move(connection), hello_, IncomingMessages(self_, store_, mailbox_, begun_, *this), poller_, owner));
     return;
   }
   // Other errors are those of the connection that was about to come.

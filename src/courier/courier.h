@@ -28,11 +28,14 @@
 #include "message/message_store.h"
 #include "node/ledger.h"
 #include "node/local_rank.h"
+#include "routing/selection.h"
 
 namespace spillway::courier {
 
 struct CourierConfig {
   std::vector<NodeAddress> nodes;      // by node index; where their couriers listen
+  std::vector<uint32_t> ring;          // all nodes, in the order in which broadcasts pass them
+  routing::Selection selection;        // of the algorithms of broadcasts
   std::string secret;                  // of the job: 16 to 64 bytes
   int bell = -1;                       // eventfd that ranks ring (LocalRank::set_courier_bell); not owned
   int listener = -1;                   // of listen_on_any_port(); owned
@@ -40,7 +43,7 @@ struct CourierConfig {
   base::SpillDirectories directories;
 };
 
-class Courier final : private IncomingOwner {
+class Courier final : private IncomingOwner, private Forwarder {
  public:
   // `segment` is a mapping of the courier's own.
   Courier(node::Segment segment, const CourierConfig& config);
@@ -84,11 +87,18 @@ class Courier final : private IncomingOwner {
   void node_uses_library(uint32_t node, bool is_in_use) override { library_.note(node, is_in_use); }
   void node_lost(uint32_t node, const char* why) override;
 
+  std::vector<PassedOn> pass_on(const message::Cell& cell, const MessageRoute& route,
+                                std::shared_ptr<HeldPayload> payload, PartsHere parts_here) override;
+  void part_has_come(const PassedOn& passed_on) override { link_to(passed_on.node).part_has_come(passed_on.name); }
+
   void run();
   void take_mailbox();
   void take(const message::Cell& cell);
   void take_multicast(const message::Cell& cell);
-  void add(uint32_t node, const message::Cell& cell, OutgoingMessage message);
+  void broadcast(const message::Cell& cell, const std::vector<uint32_t>& receivers,
+                 const std::shared_ptr<HeldPayload>& payload);
+  void add(uint32_t node, const message::Cell& cell, MessageRoute route, std::shared_ptr<HeldPayload> payload);
+  void count_sent(const message::Cell& cell, const MessageRoute& route);
   void tell_library_use(bool is_in_use);
   void send();
   void sleep();
@@ -107,14 +117,18 @@ class Courier final : private IncomingOwner {
   Poller poller_;
   Hello hello_;
   std::vector<NodeAddress> nodes_;
+  std::vector<uint32_t> distance_;  // by node: how many come before it in the ring, from this one on
+  routing::Selection selection_;
   base::Descriptor listener_socket_;
   base::Descriptor stop_event_;
   Bell bell_;
   Bell stop_bell_;
   Listener listener_;
   std::vector<std::unique_ptr<OutgoingLink>> outgoing_;  // by node; none to itself
+  BegunMessages begun_;
   std::vector<std::unique_ptr<IncomingLink>> incoming_;
   std::vector<bool> has_connected_;  // by node
+  uint64_t last_number_ = 0;         // of a message
   uint64_t added_ = 0;               // messages to links since the mailbox was last looked into
   uint64_t taken_ = 0;               // cells that have been taken out of the mailbox so far
   std::atomic<bool> is_stopping_ = false;

@@ -92,7 +92,7 @@ bool IncomingLink::accept_frame() {
     memcpy(&is_in_use, content, sizeof is_in_use);
     owner_.node_uses_library(node_, is_in_use != 0);
   } else if ((header.kind == FrameKind::first_part || header.kind == FrameKind::next_part) &&
-             messages_.accept(node_, header, content)) {
+             messages_.accept(header, content)) {
     set_stalled(!messages_.deliver());
   } else {
     close(kForeign);

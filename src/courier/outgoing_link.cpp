@@ -17,6 +17,10 @@ void OutgoingLink::add(uint32_t sender, OutgoingMessage message) {
   messages_.add(sender, std::move(message));
 }
 
+uint64_t OutgoingLink::add_passed_on(OutgoingMessage message) {
+  return state_ == State::lost ? 0 : messages_.add_passed_on(std::move(message));
+}
+
 void OutgoingLink::tell_library_use(bool is_in_use) { library_use_ = is_in_use ? 1 : 0; }
 
 void OutgoingLink::connect() {
@@ -57,7 +61,7 @@ void OutgoingLink::fill_buffer() {
 }
 
 void OutgoingLink::send_on() {
-  if (state_ == State::idle && (messages_.count() != 0 || library_use_.has_value())) connect();
+  if (state_ == State::idle && has_work()) connect();
   if (state_ == State::connected && interest_ == kWatched && has_work()) write();
 }
 

@@ -24,6 +24,8 @@ class OutgoingLink final : public EventSource {
 
   // Once the node has been lost, messages are dropped.
   void add(uint32_t sender, OutgoingMessage message);
+  uint64_t add_passed_on(OutgoingMessage message);
+  void part_has_come(uint64_t name) { messages_.part_has_come(name); }
   // Goes before all messages. Of several that have not been sent, only the last one counts.
   void tell_library_use(bool is_in_use);
 
@@ -45,7 +47,7 @@ class OutgoingLink final : public EventSource {
  private:
   enum class State { idle, connecting, connected, lost };
 
-  bool has_work() const { return !buffer_.is_empty() || messages_.count() != 0 || library_use_.has_value(); }
+  bool has_work() const { return !buffer_.is_empty() || messages_.has_frame() || library_use_.has_value(); }
   void fill_buffer();
   void connected();
   void write();

@@ -22,70 +22,103 @@ void SendBuffer::drop(uint64_t bytes) {
   if (begin_ == end_) begin_ = end_ = 0;
 }
 
-OutgoingMessage::OutgoingMessage(const message::Cell& cell, std::vector<uint32_t> receivers,
-                                 std::shared_ptr<HeldPayload> payload)
-    : cell_(cell), receivers_(std::move(receivers)), payload_(std::move(payload)) {}
-
-uint32_t OutgoingMessage::receiver_count() const {
-  if (has_begun_) return 0;
-  return receivers_.empty() ? 1 : static_cast<uint32_t>(receivers_.size());
-}
+OutgoingMessage::OutgoingMessage(const message::Cell& cell, MessageRoute route, std::shared_ptr<HeldPayload> payload,
+                                 PartsHere parts_here)
+    : cell_(cell),
+      route_(std::move(route)),
+      payload_(std::move(payload)),
+      parts_here_(std::move(parts_here)),
+      next_part_(route_.first_part) {}
 
 uint64_t OutgoingMessage::next_frame_bytes() const {
-  return sizeof(FrameHeader) + receiver_count() * sizeof(uint32_t) + next_part_bytes();
+  const uint64_t receivers = has_begun() ? 0 : route_.receivers.size();
+  return sizeof(FrameHeader) + receivers * sizeof(uint32_t) + next_part_bytes();
 }
 
 void OutgoingMessage::append_next_frame(SendBuffer& buffer) {
   const uint64_t part = next_part_bytes();
-  const uint32_t receivers = receiver_count();
   FrameHeader header{};
-  header.kind = has_begun_ ? FrameKind::next_part : FrameKind::first_part;
+  header.kind = has_begun() ? FrameKind::next_part : FrameKind::first_part;
   header.sender = cell_.sender;
-  header.receiver_count = receivers;
+  header.receiver_count = has_begun() ? 0 : static_cast<uint32_t>(route_.receivers.size());
   header.part_bytes = static_cast<uint32_t>(part);
+  header.number = route_.number;
   header.context = cell_.context;
   header.bytes = cell_.bytes;
+  header.first_part = route_.first_part;
+  header.end_part = route_.end_part;
+  header.algorithm = route_.algorithm;
   header.cell_kind = static_cast<uint32_t>(cell_.kind);
   header.source = cell_.source;
   header.tag = cell_.tag;
   header.token = cell_.token;
   buffer.append(&header, sizeof header);
-  buffer.append(receivers_.empty() ? &cell_.to : receivers_.data(), receivers * sizeof(uint32_t));
+  buffer.append(route_.receivers.data(), header.receiver_count * sizeof(uint32_t));
   if (payload_ == nullptr) {
     buffer.append(cell_.inlined, part);
   } else {
-    if (stream_ == nullptr) stream_ = std::make_unique<message::PayloadStream>(payload_->stream());
+    if (!stream_.has_value()) stream_.emplace(payload_->stream(next_part_ * kPartBytes));
     stream_->read(buffer.extend(part), part);
   }
-  has_begun_ = true;
-  sent_bytes_ += part;
+  ++next_part_;
+}
+
+void OutgoingMessages::give_turn(Queue& queue) {
+  if (queue.has_turn || queue.messages.empty() || !queue.messages.front().has_next_frame()) return;
+  queue.has_turn = true;
+  turns_.push_back(&queue);
 }
 
 void OutgoingMessages::add(uint32_t sender, OutgoingMessage message) {
   SPILLWAY_CHECK(message.next_frame_bytes() <= kMostFrameBytes);
   Queue& queue = by_sender_[sender];
-  if (queue.empty()) turns_.push_back(&queue);
-  queue.push(std::move(message));
+  queue.messages.push(std::move(message));
+  give_turn(queue);
   ++count_;
+}
+
+uint64_t OutgoingMessages::add_passed_on(OutgoingMessage message) {
+  SPILLWAY_CHECK(message.next_frame_bytes() <= kMostFrameBytes);
+  Queue& queue = passed_on_[++last_name_];
+  queue.name = last_name_;
+  queue.messages.push(std::move(message));
+  give_turn(queue);
+  ++count_;
+  return last_name_;
+}
+
+void OutgoingMessages::part_has_come(uint64_t name) {
+  const auto found = passed_on_.find(name);
+  if (found != passed_on_.end()) give_turn(found->second);
 }
 
 void OutgoingMessages::fill(SendBuffer& buffer) {
   while (!turns_.empty()) {
     Queue& queue = *turns_.front();
-    if (queue.front().next_frame_bytes() > buffer.room()) return;
+    if (queue.messages.front().next_frame_bytes() > buffer.room()) return;
     turns_.pop_front();
-    queue.front().append_next_frame(buffer);
-    if (queue.front().is_complete()) {
-      queue.pop();
-      --count_;
-    }
-    if (!queue.empty()) turns_.push_back(&queue);
+    take_turn(queue, buffer);
   }
+}
+
+void OutgoingMessages::take_turn(Queue& queue, SendBuffer& buffer) {
+  queue.has_turn = false;
+  queue.messages.front().append_next_frame(buffer);
+  if (queue.messages.front().is_complete()) {
+    queue.messages.pop();
+    --count_;
+    if (queue.name != 0) {
+      passed_on_.erase(queue.name);
+      return;
+    }
+  }
+  give_turn(queue);
 }
 
 void OutgoingMessages::clear() {
   turns_.clear();
   by_sender_.clear();
+  passed_on_.clear();
   count_ = 0;
 }
 

@@ -66,7 +66,7 @@ JobAgent::JobAgent(NodeOptions options)
 }
 
 Nodes& JobAgent::nodes() {
-  if (has_several_nodes()) return nodes_.emplace(loop_, options_.rank_count, options_.listen);
+  if (has_several_nodes()) return nodes_.emplace(loop_, options_);
   return node_.emplace(loop_, options_);
 }
 

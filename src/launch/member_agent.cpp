@@ -138,16 +138,25 @@ void MemberAgent::take_nodes(const ControlMessage& message) {
   text >> node_count;
   std::vector<courier::NodeAddress> addresses(node_count);
   for (courier::NodeAddress& address : addresses) text >> address.host >> address.port;
+  std::vector<uint32_t> ring(node_count);
+  for (uint32_t& node : ring) text >> node;
+  const routing::Selection selection = routing::read_selection(text);
   std::vector<node::RankPlace> places;
   std::vector<uint32_t> ranks_of(node_count);
   for (uint32_t node = 0; text >> node && node < node_count;) places.push_back({node, ranks_of[node]++});
   const auto own_number = static_cast<uint32_t>(message.number);
   node_.set_up(own_number, static_cast<uint32_t>(node_count), std::move(places));
-  if (node_count > 1) start_courier(std::move(addresses));
+  if (node_count > 1) {
+    courier::CourierConfig config;
+    config.nodes = std::move(addresses);
+    config.ring = std::move(ring);
+    config.selection = selection;
+    start_courier(std::move(config));
+  }
   close_standard_streams();  // what it could not start with stands there
 }
 
-void MemberAgent::start_courier(std::vector<courier::NodeAddress> addresses) {
+void MemberAgent::start_courier(courier::CourierConfig config) {
   if (pipe2(courier_errors.pipe, O_CLOEXEC | O_NONBLOCK) != 0)
     throw std::system_error(errno, std::generic_category(), "pipe2");
   courier_errors.main_thread = pthread_self();
@@ -158,8 +167,6 @@ void MemberAgent::start_courier(std::vector<courier::NodeAddress> addresses) {
     if (read(courier_errors.pipe[0], text, sizeof text - 1) <= 0) return;
     tell(ControlKind::courier_failed, -1, -1, text);
   });
-  courier::CourierConfig config;
-  config.nodes = std::move(addresses);
   config.secret = options_.secret;
   config.bell = node_.courier_bell();
   config.listener = courier_listener_.release();

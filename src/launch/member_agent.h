@@ -36,7 +36,7 @@ class MemberAgent final : public JobEvents {
   bool join();
   void take_order(const ControlMessage& message);
   void take_nodes(const ControlMessage& message);
-  void start_courier(std::vector<courier::NodeAddress> addresses);
+  void start_courier(courier::CourierConfig config);  // whose nodes are known, and how broadcasts pass them
   void tell(ControlKind kind, int rank = -1, int number = 0, const std::string& text = "");
   void job_agent_lost();
   [[noreturn]] void finish();

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include "node/attach_protocol.h"
@@ -25,6 +26,8 @@ enum Option {
   kNoChecksums,
   kListen,
   kRanksPerNode,
+  kRing,
+  kBroadcasts,
   kNodeCommand,
   kMember
 };
@@ -42,6 +45,8 @@ constexpr option kOptions[] = {
     {"no-checksums", no_argument, nullptr, kNoChecksums},
     {"listen", required_argument, nullptr, kListen},
     {"ranks-per-node", required_argument, nullptr, kRanksPerNode},
+    {"ring", required_argument, nullptr, kRing},
+    {"broadcasts", required_argument, nullptr, kBroadcasts},
     {"node-command", required_argument, nullptr, kNodeCommand},
     {"member", required_argument, nullptr, kMember},
     {nullptr, 0, nullptr, 0},
@@ -104,6 +109,14 @@ bool take_option(int option, const char* value, NodeOptions& options) {
       return true;
     case kRanksPerNode:
       return parse_number(value, options.ranks_per_node);
+    case kRing:
+      options.ring = value;
+      return true;
+    case kBroadcasts: {
+      std::istringstream text(value);
+      options.selection = routing::read_selection(text);
+      return !text.fail();
+    }
     case kNodeCommand:
       options.node_command = value;
       return true;

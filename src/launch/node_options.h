@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "node/segment_layout.h"
+#include "routing/selection.h"
 
 namespace spillway::launch {
 
@@ -23,6 +24,8 @@ struct NodeOptions {
   // Of a job on several nodes.
   std::string listen;           // numeric address where their agents join; empty: all ranks run here
   uint32_t ranks_per_node = 0;  // 0: a node is a host
+  std::string ring;             // of hosts, for broadcasts (ring_of)
+  routing::Selection selection;
   // Starts the agent of a node, when `--member <name>` is added; words, each ended by a newline. Empty: this program,
   // with the options of this one.
   std::string node_command;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "courier/sockets.h"
 #include "launch/attach_socket.h"
+#include "launch/node_ring.h"
 
 namespace spillway::launch {
 namespace {
@@ -39,9 +40,14 @@ Failure failure_of_courier(const std::string& host, const std::string& lost_host
 
 }  // namespace
 
-RemoteNodes::RemoteNodes(EventLoop& loop, uint32_t world_size, const std::string& address)
-    : loop_(loop), secret_(random_socket_name()), ranks_(world_size), last_came_ns_(base::now_ns()) {
-  allow_descriptors(world_size);  // a node may have one rank
+RemoteNodes::RemoteNodes(EventLoop& loop, const NodeOptions& options)
+    : loop_(loop),
+      options_(options),
+      secret_(random_socket_name()),
+      ranks_(options.rank_count),
+      last_came_ns_(base::now_ns()) {
+  allow_descriptors(options.rank_count);  // a node may have one rank
+  const std::string& address = options.listen;
   uint16_t port = 0;
   listener_ = Descriptor(courier::listen_on_any_port(address, port));
   if (!listener_) throw std::system_error(errno, std::generic_category(), "cannot listen at " + address);
@@ -160,9 +166,22 @@ void RemoteNodes::bring_together() {
     text += address + " " + std::to_string(nodes_[i]->courier_port) + "\n";
     for (int rank : nodes_[i]->ranks) numbers[static_cast<size_t>(rank)] = i;
   }
+  text += text_of_ring() + options_.selection.text() + "\n";
   for (size_t number : numbers) text += std::to_string(number) + " ";
   for (size_t i = 0; i < nodes_.size(); ++i)
     send(nodes_[i].get(), ControlMessage{ControlKind::nodes, -1, static_cast<int32_t>(i), false, text});
+}
+
+std::string RemoteNodes::text_of_ring() const {
+  std::vector<NamedNode> named;
+  for (const auto& node : nodes_)
+    named.push_back({node->host, node->connection != nullptr ? node->connection->peer_address() : ""});
+  const NodeRing ring = ring_of(named, options_.ring);
+  for (const std::string& host : ring.unknown)
+    job_->warn("host " + host + " is in no rack: broadcasts pass it last. Name it in the file of --racks.");
+  std::string text;
+  for (uint32_t node : ring.nodes) text += std::to_string(node) + " ";
+  return text;
 }
 
 // Of one that never joined nobody needs to hear.

@@ -13,13 +13,14 @@
 
 #include "launch/control_connection.h"
 #include "launch/job.h"
+#include "launch/node_options.h"
 
 namespace spillway::launch {
 
 class RemoteNodes final : public Nodes {
  public:
-  // Listens at a numeric address of this machine, which the nodes can reach. Throws std::system_error.
-  RemoteNodes(EventLoop& loop, uint32_t world_size, const std::string& address);
+  // Listens at the address of this machine that the nodes can reach. Throws std::system_error.
+  RemoteNodes(EventLoop& loop, const NodeOptions& options);
 
   // Before anything else.
   void report_to(Job& job) { job_ = &job; }
@@ -67,11 +68,13 @@ class RemoteNodes final : public Nodes {
   void take_join(Node& node, const ControlMessage& message);
   void take_rank_event(Node& node, const ControlMessage& message);
   void bring_together();
+  std::string text_of_ring() const;
   void lose(Node& node);
   void send_to_all(const ControlMessage& message);
   void send(Node* node, const ControlMessage& message);
 
   EventLoop& loop_;
+  const NodeOptions& options_;
   Job* job_ = nullptr;
   Descriptor listener_;
   std::string where_to_join_;

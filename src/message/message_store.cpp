@@ -107,6 +107,19 @@ MessageStore::Filling MessageStore::reserve(uint64_t bytes, uint32_t readers) {
   return Filling{payload, Cursor{payload.first_chunk, 0}};
 }
 
+MessageStore::Cursor MessageStore::at(const ChunkPool& pool, uint64_t chunk_bytes, uint32_t first_chunk,
+                                      uint64_t offset) {
+  Cursor cursor{first_chunk, offset};
+  for (uint64_t chunks = offset / chunk_bytes; chunks != 0; --chunks) cursor.chunk = pool.next_of(cursor.chunk);
+  return cursor;
+}
+
+MessageStore::Filling MessageStore::from(const Filling& whole, uint64_t offset) const {
+  const Payload& payload = whole.payload;
+  return Filling{payload, payload.place == Place::memory ? at(memory_, kMemoryChunk, payload.first_chunk, offset)
+                                                         : at(spill_, kSpillChunk, payload.first_chunk, offset)};
+}
+
 void MessageStore::fill(Filling& filling, ByteStream& data, uint64_t bytes) {
   if (filling.payload.place == Place::storage) return copy_in_storage(filling.next, data, bytes);
   for_each_piece(memory_, filling.next, kMemoryChunk, UINT64_MAX, bytes,
@@ -166,15 +179,17 @@ void PayloadStream::read(void* out, uint64_t bytes) {
   if (place_ == Place::memory) {
     const uint32_t moved_to = store_.memory_.open(first_chunk_);
     if (moved_to == node::kNoIndex) {
+      if (next_.chunk == node::kNoIndex)
+        next_ = MessageStore::at(store_.memory_, kMemoryChunk, first_chunk_, next_.offset);
       store_.copy_from_memory(next_, to, bytes);
       store_.memory_.close(first_chunk_);
       return;
     }
     place_ = Place::storage;
-    next_.chunk = moved_to;
-    for (uint64_t chunks = next_.offset / kSpillChunk; chunks != 0; --chunks)
-      next_.chunk = store_.spill_.next_of(next_.chunk);
+    first_chunk_ = moved_to;
+    next_.chunk = node::kNoIndex;
   }
+  if (next_.chunk == node::kNoIndex) next_ = MessageStore::at(store_.spill_, kSpillChunk, first_chunk_, next_.offset);
   store_.copy_from_storage(next_, to, bytes);
 }
 

@@ -49,6 +49,8 @@ class MessageStore {
   // put() in steps: takes the place, copies the next `bytes` of `data` there, and lets the payload be read. Every part
   // but the last is a multiple of node::kSpillChunkBytes.
   Filling reserve(uint64_t bytes, uint32_t readers = 1);
+  // The same place from byte `offset` on, a multiple of node::kSpillChunkBytes: several may fill one payload.
+  Filling from(const Filling& whole, uint64_t offset) const;
   void fill(Filling& filling, ByteStream& data, uint64_t bytes);
   void finish(const Filling& filling);
 
@@ -79,6 +81,7 @@ class MessageStore {
   void copy_in_storage(Cursor& to, ByteStream& data, uint64_t bytes);
   void write_checked(const char* data, uint64_t bytes, uint64_t place);
   void read_checked(char* data, uint64_t bytes, uint64_t place);
+  static Cursor at(const ChunkPool& pool, uint64_t chunk_bytes, uint32_t first_chunk, uint64_t offset);
   std::byte* memory_chunk(uint64_t chunk) const;
   char* bounce_buffer();
 
@@ -98,18 +101,22 @@ class MessageStore {
   bool bounce_is_resident_ = false;
 };
 
-// Reads a payload from front to back. It may move to storage in between.
+// Reads a payload from byte `begin`, a multiple of node::kSpillChunkBytes, to its end. It may move to storage in
+// between. It may be read while it is being filled, as far as that has been done.
 class PayloadStream final : public ByteStream {
  public:
-  PayloadStream(MessageStore& store, const Payload& payload)
-      : store_(store), place_(payload.place), first_chunk_(payload.first_chunk), next_{payload.first_chunk, 0} {}
+  PayloadStream(MessageStore& store, const Payload& payload, uint64_t begin = 0)
+      : store_(store),
+        place_(payload.place),
+        first_chunk_(payload.first_chunk),
+        next_{begin == 0 ? payload.first_chunk : node::kNoIndex, begin} {}
   void read(void* out, uint64_t bytes) override;
 
  private:
   MessageStore& store_;
   Place place_;
   uint32_t first_chunk_;
-  MessageStore::Cursor next_;
+  MessageStore::Cursor next_;  // its chunk is to be looked for when it is kNoIndex
 };
 
 }  // namespace spillway::message

@@ -22,7 +22,7 @@ def test_two_hyphens_end_the_options():
 
 def test_all_options():
     words = "run -n 3 --slots 2 --memory 1G --spill-dir d --spill-dir e --ranks-per-node 3 --hosts a,b --mpi mpich"
-    words += " --hostfile h --placement cyclic --address 10.0.0.1"
+    words += " --hostfile h --placement cyclic --address 10.0.0.1 --racks r --broadcasts w"
     words += " --summary json --summary-file f --strategy lrlw --no-checksums --detect-deadlock --dry-run app"
     assert parse_run_options(words.split()) == RunOptions(
         program=["app"],
@@ -35,6 +35,8 @@ def test_all_options():
         hostfile="h",
         placement="cyclic",
         address="10.0.0.1",
+        racks="r",
+        broadcasts="w",
         mpi="mpich",
         summary="json",
         summary_file="f",

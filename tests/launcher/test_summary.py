@@ -52,6 +52,7 @@ def plan():
         detects_deadlock=False,
         ranks_per_node=None,
         hosts=None,
+        broadcasts=None,
         node_command=[],
         warnings=[],
     )

@@ -49,8 +49,8 @@ TEST_F(ConnectionsTest, a_node_connects_once_only) {
 
 TEST_F(ConnectionsTest, a_courier_of_another_job_is_told_that_it_is_not_wanted) {
   make_nodes(2, 1);
-  node(0).start(addresses(), kSecret);
-  node(1).start(addresses(), "secret of another job");
+  node(0).start(addresses(), kSecret, selection_);
+  node(1).start(addresses(), "secret of another job", selection_);
   send(1, 0, 1, pattern(10, 1));
   EXPECT_TRUE(comes_true([&] { return node(1).is_problem_reported(); }));
   EXPECT_EQ(node(1).courier->problem().node, 0);
@@ -80,7 +80,7 @@ TEST_F(ConnectionsTest, a_node_that_goes_away_is_reported) {
 TEST_F(ConnectionsTest, a_node_that_nobody_listens_for_is_reported) {
   make_nodes(2, 1);
   close(node(1).listener);
-  node(0).start(addresses(), kSecret);
+  node(0).start(addresses(), kSecret, selection_);
   send(0, 1, 1, pattern(10, 1));
   EXPECT_TRUE(comes_true([&] { return node(0).is_problem_reported(); }));
   EXPECT_EQ(node(0).courier->problem().node, 1);
@@ -94,9 +94,13 @@ TEST_F(ConnectionsTest, what_is_no_message_is_reported) {
   good.sender = 1;
   good.cell_kind = static_cast<uint32_t>(CellKind::message);
   good.receiver_count = 1;
-  FrameHeader none = good, odd_part = good, unbegun = good, other_word = good, too_long = good;
+  good.end_part = 1;
+  FrameHeader none = good, odd_part = good, no_part = good, too_many_parts = good, unbegun = good, other_word = good,
+              too_long = good;
   none.kind = static_cast<FrameKind>(9);
   odd_part.bytes = 5;
+  no_part.end_part = 0;
+  too_many_parts.end_part = 2;
   unbegun.kind = FrameKind::next_part;
   other_word.cell_kind = static_cast<uint32_t>(CellKind::in_library);
   too_long.part_bytes = 1u << 31;
@@ -104,11 +108,12 @@ TEST_F(ConnectionsTest, what_is_no_message_is_reported) {
     FrameHeader header;
     uint32_t receiver;
   };
-  for (const Frame& frame : {Frame{none, 0}, Frame{odd_part, 0}, Frame{unbegun, 0}, Frame{other_word, 0},
-                             Frame{too_long, 0}, Frame{good, 1}, Frame{good, 7}}) {
+  for (const Frame& frame :
+       {Frame{none, 0}, Frame{odd_part, 0}, Frame{no_part, 0}, Frame{too_many_parts, 0}, Frame{unbegun, 0},
+        Frame{other_word, 0}, Frame{too_long, 0}, Frame{good, 1}, Frame{good, 7}}) {
     nodes_.clear();
     make_nodes(2, 1, 16 * kMiB);
-    node(0).start(addresses(), kSecret);
+    node(0).start(addresses(), kSecret, selection_);
     const base::Descriptor peer = call(0);
     say(peer, make_hello(1, kSecret));
     say(peer, frame);
@@ -121,7 +126,7 @@ TEST_F(ConnectionsTest, what_is_no_message_is_reported) {
 
 TEST_F(ConnectionsTest, frames_may_come_in_any_pieces) {
   make_nodes(2, 1);
-  node(0).start(addresses(), kSecret);
+  node(0).start(addresses(), kSecret, selection_);
   const auto data = pattern(kPartBytes + 100, 1);
   std::vector<std::byte> said;
   const auto add = [&](const void* from, uint64_t bytes) {
@@ -137,6 +142,7 @@ TEST_F(ConnectionsTest, frames_may_come_in_any_pieces) {
   first.receiver_count = 1;
   first.part_bytes = kPartBytes;
   first.bytes = data.size();
+  first.end_part = 2;
   FrameHeader next{};
   next.kind = FrameKind::next_part;
   next.sender = 1;

@@ -74,7 +74,8 @@ TEST_F(FlowControlTest, nodes_that_send_to_each_other_do_not_wait_for_each_other
 TEST_F(FlowControlTest, a_message_gets_a_cell_even_when_all_of_them_wait_for_the_courier) {
   make_nodes(2, 1);
   leave_cells(100);
-  node(0).start(addresses(), kSecret);  // the other node takes nothing: its system accepts the connection, no more
+  node(0).start(addresses(), kSecret,
+                selection_);  // the other node takes nothing: its system accepts the connection, no more
   Cell cell = message_of(0, 0, pattern(node::kInlineBytes, 1));
   cell.to = 1;
   // Until there has been no free cell for a tenth of a second.
@@ -94,6 +95,7 @@ TEST_F(FlowControlTest, a_message_gets_a_cell_even_when_all_of_them_wait_for_the
   frame.header.receiver_count = 1;
   frame.header.part_bytes = sizeof frame.data;
   frame.header.bytes = sizeof frame.data;
+  frame.header.end_part = 1;
   const base::Descriptor other = call(0);
   say(other, make_hello(1, kSecret));
   say(other, frame);

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -47,8 +48,11 @@ class TestNode {
     }
   }
 
-  void start(const std::vector<NodeAddress>& nodes, const std::string& secret) {
-    const CourierConfig config{nodes, secret, bell.number(), listener, {dup(spill)}, base::SpillDirectories(".")};
+  void start(const std::vector<NodeAddress>& nodes, const std::string& secret, const routing::Selection& selection) {
+    std::vector<uint32_t> ring(nodes.size());
+    std::iota(ring.begin(), ring.end(), 0);
+    const CourierConfig config{nodes,         ring,     selection,    secret,
+                               bell.number(), listener, {dup(spill)}, base::SpillDirectories(".")};
     courier = std::make_unique<Courier>(node::mapped_again(segment), config);
     courier->start();
   }
@@ -100,7 +104,7 @@ class JobTest : public testing::Test {
   }
 
   void start_couriers() {
-    for (auto& each : nodes_) each->start(addresses(), kSecret);
+    for (auto& each : nodes_) each->start(addresses(), kSecret, selection_);
   }
 
   void start_job(uint32_t nodes, uint32_t ranks_per_node, uint64_t budget_bytes = 256 * kMiB) {
@@ -210,6 +214,7 @@ class JobTest : public testing::Test {
   }
 
   std::vector<std::unique_ptr<TestNode>> nodes_;
+  routing::Selection selection_;  // of couriers that are to be started
 };
 
 }  // namespace spillway::courier
