@@ -15,7 +15,7 @@ _SUMMARIES = ("text", "json", "none")
 _STRATEGIES = ("auto", "araw", "arlw", "lrlw")
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Errors in the form of all other messages, with the option that was probably meant."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
@@ -35,7 +35,7 @@ def _whole_number(text: str) -> int:
         raise LaunchError(f"`{text}` is not a whole number", "write one, as in -n 64 --slots 2") from None
 
 
-class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """As wide as the texts around the options.
 
     argparse makes one for each option that it is told of, and would ask for the width of the terminal: with shutil,
@@ -46,12 +46,12 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=help_text.WIDTH)
 
 
-def _parser(version: str, python_directory: str) -> Tuple[_Parser, _Parser]:
-    main = _Parser(
+def _parser(version: str, python_directory: str) -> Tuple[Parser, Parser]:
+    main = Parser(
         prog="spillway",
         description=help_text.ABOUT,
         epilog=help_text.MAIN_EPILOG,
-        formatter_class=_HelpFormatter,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
         add_help=False,
     )
@@ -63,18 +63,19 @@ def _parser(version: str, python_directory: str) -> Tuple[_Parser, _Parser]:
         version=python_directory,
         help="show the directory for PYTHONPATH with which scripts find the package spillway",
     )
-    commands = main.add_subparsers(title="commands", metavar="command", dest="command", parser_class=_Parser)
+    commands = main.add_subparsers(title="commands", metavar="command", dest="command", parser_class=Parser)
     run = commands.add_parser(
         "run",
         help="run an MPI program that is larger than memory",
         description=help_text.RUN_ABOUT,
         epilog=help_text.RUN_EPILOG,
-        formatter_class=_HelpFormatter,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
         add_help=False,
         usage="spillway run [options] [--] program [arguments]",
     )
     _add_run_options(run)
+    commands.add_parser("tune", help="measure which way broadcasts take best between machines", add_help=False)
     return main, run
 
 
@@ -268,6 +269,10 @@ def main(arguments: List[str], library_directory: str, version: str) -> int:
             from .node_command import become_agent
 
             become_agent(arguments[1:], library_directory)
+        if arguments[:1] == ["tune"]:
+            from . import tune
+
+            return tune.main(arguments[1:], library_directory)
         options = parse_run_options(arguments, version, os.path.join(library_directory, "python"))
         return EXIT_NOT_STARTED if options is None else _run(options, library_directory)
     except LaunchError as error:

@@ -66,3 +66,13 @@ examples:
   spillway run -n 96 --hosts n1,n2,n3 ./app              32 ranks on each of three machines
   spillway run -n 8 --summary json --summary-file s.json ./app
   spillway run -n 8 --detect-deadlock ./app              which ranks wait for what"""
+
+TUNE_ABOUT = """\
+Measure how long broadcasts of several sizes take between the machines, or between some of them,
+by each algorithm, and write rules that choose the fastest one. It takes some seconds for each
+algorithm and number of machines, during which nothing else should use the network."""
+
+TUNE_EPILOG = """\
+example:
+  spillway tune --hosts node1,node2,node3,node4 --racks racks --output broadcasts
+  spillway run --hosts node1,node2,node3,node4 --racks racks --broadcasts broadcasts -n 64 ./app"""

@@ -71,6 +71,28 @@ def test_hosts_from_a_file_and_virtual_nodes_on_them(run, job_on_hosts, network,
     assert [node["host"] for node in nodes] == [network.name_of(network.hosts[i]) for i in (0, 0, 1, 1)]
 
 
+def test_broadcasts_pass_the_hosts_of_a_rack_one_after_the_other(
+    run, job_on_hosts, network, build_dir, flavour, tmp_path
+):
+    """The first and the third are in a rack: what the first one broadcasts goes to the third, and from there to the
+    second."""
+    racks = "".join(f"{host} rack{rack}\n" for host, rack in zip(network.hosts, (1, 2, 1)))
+    (tmp_path / "racks").write_text(racks)
+    (tmp_path / "rules").write_text("any any chain\n")
+    options = ["--racks", tmp_path / "racks", "--broadcasts", tmp_path / "rules"]
+    program = build_dir / "lib" / "spillway" / "tune" / f"broadcast-times-{flavour}"
+    words = [str(word) for word in job_on_hosts(program, *options, ranks=3)]
+    words[words.index("none")] = "json"
+    finished = run(*words[:2], "--summary-file", tmp_path / "summary", *words[2:], 1 << 20, timeout_s=LIMIT_S)
+    assert finished.stdout
+    sent = {
+        node["host"]: node["courier_sent_bytes"] for node in json.loads((tmp_path / "summary").read_text())["nodes"]
+    }
+    first, second, third = (sent[network.name_of(host)] for host in network.hosts)
+    assert first > 4 << 20 and first * 0.95 < third < first * 1.05
+    assert second < first / 20
+
+
 def test_virtual_nodes_divide_each_host_however_ranks_are_placed(run, job_on_hosts, network, test_program, tmp_path):
     """Seven ranks by turns: 0, 3 and 6 on the first host."""
     words = [str(word) for word in job_on_hosts(test_program("sizes"), "--placement", "cyclic", ranks=7)]
