@@ -21,7 +21,8 @@ def become_agent(arguments: List[str], library_directory: str) -> None:
     for name in ("--memory", "--strategy", "--member"):
         parser.add_argument(name)
     parser.add_argument("--spill-dir", dest="spill_dirs", action="append", default=[])
-    parser.add_argument("--no-checksums", action="store_true")
+    for name in ("--no-checksums", "--detect-deadlock"):
+        parser.add_argument(name, action="store_true")
     options = parser.parse_args(arguments)
     slots = Figure(options.slots, "asked for") if options.slots is not None else None
     try:
@@ -36,4 +37,5 @@ def become_agent(arguments: List[str], library_directory: str) -> None:
     agent = os.path.join(library_directory, "spillway-node")
     words = [agent, "--ranks", str(options.ranks), *node.words(), "--strategy", options.strategy]
     words += ["--no-checksums"] if options.no_checksums else []
+    words += ["--detect-deadlock"] if options.detect_deadlock else []
     os.execv(agent, [*words, "--member", options.member])

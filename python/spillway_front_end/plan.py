@@ -139,11 +139,6 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     if per_node and per_node.value >= ranks_of_host:
         per_node = None
     nodes_of_host = -(-ranks_of_host // per_node.value) if per_node else 1
-    if options.detect_deadlock and (hosts or nodes_of_host > 1):
-        raise LaunchError(
-            "--detect-deadlock does not work with several nodes in this version: no node sees the ranks of the others",
-            "leave it away, or run on one node",
-        )
     node, warnings, node_command = None, [], []
     if hosts:
         node_command = _node_command(options, ranks.value, per_node, nodes_of_host)
@@ -188,7 +183,8 @@ def _node_command(options: RunOptions, ranks: int, per_node: Optional[Figure], n
     for directory in options.spill_dirs:
         words += ["--spill-dir", os.path.abspath(directory)]
     words += ["--strategy", options.strategy]
-    return words + ([] if options.checksums else ["--no-checksums"])
+    words += [] if options.checksums else ["--no-checksums"]
+    return words + (["--detect-deadlock"] if options.detect_deadlock else [])
 
 
 def _count(option: str, value: Optional[int]) -> Optional[Figure]:

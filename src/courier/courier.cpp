@@ -141,6 +141,7 @@ void Courier::take(const message::Cell& cell) {
 }
 
 void Courier::count_sent(const message::Cell& cell, const MessageRoute& route) {
+  sent_frames_ += route.end_part - route.first_part;
   const uint64_t begin = route.first_part * kPartBytes;
   node::RankStatistics& statistics = self_.record().statistics;
   statistics.sent_messages.store(statistics.sent_messages + 1);
@@ -194,6 +195,11 @@ std::vector<PassedOn> Courier::pass_on(const message::Cell& cell, const MessageR
   return passed_on;
 }
 
+Traffic Courier::traffic() const {
+  const bool has_mail = self_.record().arrivals != taken_;
+  return {!has_mail && !is_stalled_, sent_frames_, received_frames_};
+}
+
 void Courier::tell_library_use(bool is_in_use) {
   for (const auto& link : outgoing_)
     if (link != nullptr) link->tell_library_use(is_in_use);
@@ -208,6 +214,7 @@ void Courier::sleep() {
   std::atomic<uint64_t>& wake_at = self_.record().wake_at;
   int timeout_ms = library_.timeout_ms();
   const bool is_stalled = has_stalled();
+  is_stalled_ = is_stalled;
   if (is_stalled || queued_messages() < kMostQueued) {
     // As Mailbox::try_put has it: either it sees this, or its arrival is seen here.
     wake_at = taken_ + 1;

@@ -43,6 +43,16 @@ struct CourierConfig {
   base::SpillDirectories directories;
 };
 
+// What a courier has moved, for whoever looks whether anything is on its way.
+struct Traffic {
+  bool is_idle = false;      // nothing waits in it
+  uint64_t sent_frames = 0;  // of messages; those that wait to be sent are counted
+  uint64_t received_frames = 0;
+
+  // Of all of it.
+  uint64_t fingerprint() const { return (sent_frames * 31 + received_frames) * 2 + (is_idle ? 1 : 0); }
+};
+
 class Courier final : private IncomingOwner, private Forwarder {
  public:
   // `segment` is a mapping of the courier's own.
@@ -62,6 +72,9 @@ class Courier final : private IncomingOwner, private Forwarder {
   // moved. That a node's courier was stopped at the job's end looks the same: who ends the job can tell.
   int problem_descriptor() const { return problems_.descriptor(); }
   Problem problem() const { return problems_.problem(); }
+
+  // From any thread. The numbers are those of a moment only when they do not change.
+  Traffic traffic() const;
 
  private:
   // Of an eventfd: there is nothing to do but to wake up.
@@ -84,6 +97,7 @@ class Courier final : private IncomingOwner, private Forwarder {
   };
 
   bool node_connected(uint32_t node) override;
+  void frame_taken() override { ++received_frames_; }
   void node_uses_library(uint32_t node, bool is_in_use) override { library_.note(node, is_in_use); }
   void node_lost(uint32_t node, const char* why) override;
 
@@ -130,7 +144,10 @@ class Courier final : private IncomingOwner, private Forwarder {
   std::vector<bool> has_connected_;  // by node
   uint64_t last_number_ = 0;         // of a message
   uint64_t added_ = 0;               // messages to links since the mailbox was last looked into
-  uint64_t taken_ = 0;               // cells that have been taken out of the mailbox so far
+  std::atomic<uint64_t> taken_ = 0;  // cells that have been taken out of the mailbox so far
+  std::atomic<uint64_t> sent_frames_ = 0;
+  std::atomic<uint64_t> received_frames_ = 0;
+  std::atomic<bool> is_stalled_ = false;
   std::atomic<bool> is_stopping_ = false;
   std::thread thread_;
 };

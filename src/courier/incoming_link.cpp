@@ -94,6 +94,7 @@ bool IncomingLink::accept_frame() {
   } else if ((header.kind == FrameKind::first_part || header.kind == FrameKind::next_part) &&
              messages_.accept(header, content)) {
     set_stalled(!messages_.deliver());
+    owner_.frame_taken();
   } else {
     close(kForeign);
   }

@@ -17,6 +17,7 @@ class IncomingOwner {
  public:
   // A courier of the job has connected. False when it must not: the connection is closed.
   virtual bool node_connected(uint32_t node) = 0;
+  virtual void frame_taken() = 0;
   virtual void node_uses_library(uint32_t node, bool is_in_use) = 0;
   virtual void node_lost(uint32_t node, const char* why) = 0;
 

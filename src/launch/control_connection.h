@@ -26,6 +26,7 @@ enum class ControlKind : uint32_t {
   rank_gave_up,
   courier_failed,  // `number` is the node that it has lost, or -1
   warning,         // `text` is for the user
+  stillness,       // `text` is a Stillness, or empty when that is over; `number` is the round that it answers, or 0
   report,          // the node's part of the report; last message
 
   // The job's agent to a node's.
@@ -37,7 +38,8 @@ enum class ControlKind : uint32_t {
   signal_parents,  // `number`
   mark_failed,
   retire_rank,
-  finish,  // the job is over, and all of its processes have ended: report. `number` is 1 after a failure
+  how_still,  // answer with `stillness` of round `number`
+  finish,     // the job is over, and all of its processes have ended: report. `number` is 1 after a failure
 };
 
 struct ControlMessage {

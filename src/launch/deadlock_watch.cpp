@@ -15,7 +15,6 @@ using node::RankState;
 constexpr unsigned kLooksNeeded = 4;  // intervals of DeadlockWatch::kIntervalNs: one second
 // Of a rank in an interval: 8% of a core. Sleeping ranks take part in what the MPI library has open.
 constexpr uint64_t kIdleTicks = 2;
-constexpr uint32_t kMostRanksNamed = 32;  // a message of thousands of lines helps nobody
 
 // With all of its threads that have called MPI.
 bool is_blocked(const RankRecord& record) {
@@ -44,20 +43,17 @@ std::string waits_for_text(const RankRecord& record) {
 
 bool DeadlockWatch::is_anyone_able_to_go_on() const {
   const node::SegmentHeader& header = segment_.header();
-  uint32_t stuck = 0;
   for (uint32_t i = 0; i < header.rank_count; ++i) {
     const RankRecord& record = segment_.rank(i);
     if (static_cast<RankState>(record.state.load()) == RankState::absent) return true;  // has yet to attach
-    if (!takes_part(record)) continue;
-    if (!is_blocked(record) || has_news(record)) return true;
-    ++stuck;
+    if (takes_part(record) && (!is_blocked(record) || has_news(record))) return true;
   }
-  return stuck == 0;
+  return false;
 }
 
-uint64_t DeadlockWatch::fingerprint() const {
+uint64_t DeadlockWatch::fingerprint(uint64_t outside) const {
   constexpr uint64_t kPrime = 1099511628211u;  // FNV-1a over the counters that move whenever a rank does
-  uint64_t hash = 14695981039346656037u;
+  uint64_t hash = (14695981039346656037u ^ outside) * kPrime;
   for (uint32_t i = 0; i < segment_.header().rank_count; ++i) {
     const RankRecord& record = segment_.rank(i);
     for (uint64_t value : {uint64_t{record.doorbell}, record.arrivals.load(), record.statistics.yields.load(),
@@ -78,29 +74,36 @@ bool DeadlockWatch::has_anyone_computed() {
   return has_any;
 }
 
-bool DeadlockWatch::looks_deadlocked(uint64_t now_ns) {
-  if (now_ns - last_look_ns_ < kIntervalNs) return false;
+bool DeadlockWatch::is_still(uint64_t now_ns, uint64_t outside) {
+  if (now_ns - last_look_ns_ < kIntervalNs) return is_still_;
   last_look_ns_ = now_ns;
-  const uint64_t current = fingerprint();
-  const bool is_unchanged = current == last_fingerprint_ && !is_anyone_able_to_go_on() && !has_anyone_computed();
-  last_fingerprint_ = current;
-  unchanged_looks_ = is_unchanged ? unchanged_looks_ + 1 : 0;
-  return unchanged_looks_ >= kLooksNeeded;
+  const bool is_same = is_unchanged(outside) && !has_anyone_computed();
+  last_fingerprint_ = fingerprint(outside);
+  unchanged_looks_ = is_same ? unchanged_looks_ + 1 : 0;
+  is_still_ = unchanged_looks_ >= kLooksNeeded;
+  return is_still_;
+}
+
+bool DeadlockWatch::is_unchanged(uint64_t outside) const {
+  return fingerprint(outside) == last_fingerprint_ && !is_anyone_able_to_go_on();
+}
+
+uint32_t DeadlockWatch::waiting_ranks() const {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < segment_.header().rank_count; ++i)
+    if (takes_part(segment_.rank(i))) ++count;
+  return count;
 }
 
 std::string DeadlockWatch::who_waits() const {
   std::string lines;
   uint32_t named = 0;
-  uint32_t stuck = 0;
-  for (uint32_t i = 0; i < segment_.header().rank_count; ++i) {
+  for (uint32_t i = 0; i < segment_.header().rank_count && named < kMostRanksNamed; ++i) {
     const RankRecord& record = segment_.rank(i);
     if (!takes_part(record)) continue;
-    if (++stuck > kMostRanksNamed) continue;
     ++named;
-    lines += std::string(lines.empty() ? "" : "\n") + "  rank " + std::to_string(record.world_rank) + " waits for " +
-             waits_for_text(record);
+    lines += "  rank " + std::to_string(record.world_rank) + " waits for " + waits_for_text(record) + "\n";
   }
-  if (stuck > named) lines += "\n  and " + std::to_string(stuck - named) + " more ranks";
   return lines;
 }
 

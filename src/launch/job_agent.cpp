@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "launch/descendants.h"
 #include "launch/report.h"
+#include "launch/stillness_vote.h"
 
 namespace spillway::launch {
 namespace {
@@ -127,8 +128,8 @@ void JobAgent::pass_time() {
   if (nodes_ && job_.is_running())
     if (auto failure = nodes_->missing_ranks(now)) job_.host_unreachable(std::move(*failure));
   if (node_) node_->pass_time(now, job_.may_ranks_go_on());
-  if (deadlock_watch_ && job_.is_running() && deadlock_watch_->looks_deadlocked(now))
-    job_.deadlocked(deadlock_watch_->who_waits());
+  if (deadlock_watch_ && job_.is_running() && deadlock_watch_->is_still(now) && deadlock_watch_->waiting_ranks() != 0)
+    job_.deadlocked(first_waiting(deadlock_watch_->who_waits(), deadlock_watch_->waiting_ranks()));
 }
 
 void JobAgent::take_signals() {

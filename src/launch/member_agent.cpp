@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "courier/sockets.h"
 #include "launch/report.h"
+#include "launch/stillness_vote.h"
 
 namespace spillway::launch {
 namespace {
@@ -63,11 +64,14 @@ int MemberAgent::run() {
   if (!join()) return 1;
   uint64_t lost_ns = 0;
   while (!is_finished_) {
-    const uint64_t interval_ns = may_ranks_go_on_ ? node_.interval_ns() : 0;
-    const uint64_t longest_ns = job_ == nullptr ? kLookForParentsNs : interval_ns;
+    uint64_t longest_ns = may_ranks_go_on_ ? node_.interval_ns() : 0;
+    if (deadlock_watch_ && (longest_ns == 0 || longest_ns > DeadlockWatch::kIntervalNs))
+      longest_ns = DeadlockWatch::kIntervalNs;
+    if (job_ == nullptr) longest_ns = kLookForParentsNs;
     loop_.wait(longest_ns == 0 ? -1 : static_cast<int>(longest_ns / 1000000));
     const uint64_t now = base::now_ns();
     node_.pass_time(now, may_ranks_go_on_);
+    look_for_stillness(now);
     if (job_ != nullptr) continue;
     if (lost_ns == 0) lost_ns = now;
     if (!node_.has_parents() || now - lost_ns > kPatienceWithParentsNs) break;
@@ -118,6 +122,10 @@ void MemberAgent::take_order(const ControlMessage& order) {
       has_failed_ = true;
       may_ranks_go_on_ = false;
       return node_.mark_failed();
+    case ControlKind::how_still:
+      if (!deadlock_watch_) return;
+      return tell_stillness(has_told_stillness_ && deadlock_watch_->is_unchanged(courier_->traffic().fingerprint()),
+                            order.number);
     case ControlKind::retire_rank:
       return node_.retire(order.rank);
     case ControlKind::refused:
@@ -153,6 +161,7 @@ void MemberAgent::take_nodes(const ControlMessage& message) {
     config.selection = selection;
     start_courier(std::move(config));
   }
+  if (options_.detects_deadlock && node_count > 1) deadlock_watch_.emplace(node_.segment());
   close_standard_streams();  // what it could not start with stands there
 }
 
@@ -180,6 +189,25 @@ void MemberAgent::start_courier(courier::CourierConfig config) {
     tell(ControlKind::courier_failed, -1, problem.node, problem.text);
   });
   courier_->start();
+}
+
+void MemberAgent::look_for_stillness(uint64_t now_ns) {
+  if (!deadlock_watch_) return;
+  const courier::Traffic traffic = courier_->traffic();
+  const bool is_still = deadlock_watch_->is_still(now_ns, traffic.fingerprint()) && traffic.is_idle;
+  if (is_still != has_told_stillness_) tell_stillness(is_still, 0);
+}
+
+// When it is not, that stands until it is again.
+void MemberAgent::tell_stillness(bool is_still, int round) {
+  Stillness stillness;
+  if (is_still) {
+    const courier::Traffic traffic = courier_->traffic();
+    stillness = {traffic.sent_frames, traffic.received_frames, deadlock_watch_->waiting_ranks(),
+                 deadlock_watch_->who_waits()};
+  }
+  has_told_stillness_ = is_still;
+  tell(ControlKind::stillness, -1, round, is_still ? stillness.text() : "");
 }
 
 void MemberAgent::tell(ControlKind kind, int rank, int number, const std::string& text) {

@@ -8,6 +8,7 @@
 
 #include "courier/courier.h"
 #include "launch/control_connection.h"
+#include "launch/deadlock_watch.h"
 #include "launch/event_loop.h"
 #include "launch/local_node.h"
 #include "launch/node_options.h"
@@ -39,6 +40,8 @@ class MemberAgent final : public JobEvents {
   void start_courier(courier::CourierConfig config);  // whose nodes are known, and how broadcasts pass them
   void tell(ControlKind kind, int rank = -1, int number = 0, const std::string& text = "");
   void job_agent_lost();
+  void look_for_stillness(uint64_t now_ns);
+  void tell_stillness(bool is_still, int round);
   [[noreturn]] void finish();
 
   const NodeOptions& options_;
@@ -48,6 +51,8 @@ class MemberAgent final : public JobEvents {
   std::string spill_directories_;  // the courier's point into it
   std::unique_ptr<courier::Courier> courier_;
   std::unique_ptr<ControlConnection> job_;  // nullptr: it is gone
+  std::optional<DeadlockWatch> deadlock_watch_;
+  bool has_told_stillness_ = false;
   time_t started_ = 0;
   bool may_ranks_go_on_ = true;
   bool has_failed_ = false;

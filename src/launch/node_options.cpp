@@ -167,6 +167,7 @@ std::string node_command_of(const NodeOptions& options, const std::string& own_p
   for (const auto& [name, value] : kStrategies)
     if (value == options.strategy) add("--strategy", name);
   if (!options.keeps_checksums) words += "--no-checksums\n";
+  if (options.detects_deadlock) words += "--detect-deadlock\n";
   return words;
 }
 

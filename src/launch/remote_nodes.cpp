@@ -77,12 +77,24 @@ void RemoteNodes::take_message(Node& node, const ControlMessage& message) {
     }
     case ControlKind::warning:
       return job_->warn(message.text);
+    case ControlKind::stillness:
+      return take_stillness(node, message);
     case ControlKind::report:
       node.report = message.text;
       return;
     default:
       take_rank_event(node, message);
   }
+}
+
+void RemoteNodes::take_stillness(const Node& node, const ControlMessage& message) {
+  if (!stillness_vote_) return;
+  const auto place = std::ranges::find_if(nodes_, [&](const auto& each) { return each.get() == &node; });
+  stillness_vote_->take(static_cast<size_t>(place - nodes_.begin()), static_cast<uint32_t>(message.number),
+                        Stillness::read(message.text));
+  if (stillness_vote_->is_deadlock()) return job_->deadlocked(stillness_vote_->who_waits());
+  if (const auto round = stillness_vote_->round_to_ask())
+    send_to_all(ControlMessage{ControlKind::how_still, -1, static_cast<int32_t>(*round), false, ""});
 }
 
 void RemoteNodes::take_join(Node& node, const ControlMessage& message) {
@@ -159,6 +171,7 @@ void RemoteNodes::bring_together() {
   std::erase_if(nodes_, [](const auto& node) { return node->ranks.empty(); });
   for (const auto& node : nodes_) std::sort(node->ranks.begin(), node->ranks.end());
   std::sort(nodes_.begin(), nodes_.end(), [](const auto& a, const auto& b) { return a->ranks[0] < b->ranks[0]; });
+  stillness_vote_.emplace(nodes_.size());
   std::vector<size_t> numbers(ranks_.size());
   std::string text = std::to_string(nodes_.size()) + "\n";
   for (size_t i = 0; i < nodes_.size(); ++i) {

@@ -14,6 +14,7 @@
 #include "launch/control_connection.h"
 #include "launch/job.h"
 #include "launch/node_options.h"
+#include "launch/stillness_vote.h"
 
 namespace spillway::launch {
 
@@ -67,6 +68,7 @@ class RemoteNodes final : public Nodes {
   void take_message(Node& node, const ControlMessage& message);
   void take_join(Node& node, const ControlMessage& message);
   void take_rank_event(Node& node, const ControlMessage& message);
+  void take_stillness(const Node& node, const ControlMessage& message);
   void bring_together();
   std::string text_of_ring() const;
   void lose(Node& node);
@@ -81,6 +83,7 @@ class RemoteNodes final : public Nodes {
   std::string secret_;
   std::vector<std::unique_ptr<Node>> nodes_;  // from bring_together() on by number
   std::vector<Rank> ranks_;
+  std::optional<StillnessVote> stillness_vote_;  // once all have come
   uint32_t ranks_come_ = 0;
   uint64_t last_came_ns_;
   bool are_together_ = false;

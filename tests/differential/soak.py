@@ -126,8 +126,8 @@ class Comparison:
             "--spill-dir",
             summary.parent,
         ]
-        options += ["--summary", "json", "--summary-file", summary]
-        options += ["--ranks-per-node", job.ranks_per_node] if job.ranks_per_node else ["--detect-deadlock"]
+        options += ["--summary", "json", "--summary-file", summary, "--detect-deadlock"]
+        options += ["--ranks-per-node", job.ranks_per_node] if job.ranks_per_node else []
         delays = ["--delay-seed", job.seed + 1] + (["--verbose"] if self.is_verbose else [])
         return self.run(
             [self.build / "bin" / "spillway", "run", *options, "--", self.program(flavour), *job.arguments(), *delays]

@@ -8,8 +8,12 @@ from failing_jobs import RANKS, assert_says, message_of
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
 
-def test_names_every_rank_and_what_it_waits_for(run, job_command, flavour):
-    finished = run(*job_command(flavour, "deadlock", "--detect-deadlock"), status=1)
+NODES = pytest.mark.parametrize("node_options", [[], ["--ranks-per-node", "1"]], ids=["one_node", "virtual_nodes"])
+
+
+@NODES
+def test_names_every_rank_and_what_it_waits_for(run, job_command, flavour, node_options):
+    finished = run(*job_command(flavour, "deadlock", "--detect-deadlock", *node_options), status=1)
     assert_says(finished.stderr, "spillway: the program is in a deadlock")
     message = message_of(finished.stderr)
     for rank in range(RANKS):
@@ -19,6 +23,7 @@ def test_names_every_rank_and_what_it_waits_for(run, job_command, flavour):
     assert finished.wall_s < 15
 
 
-def test_leaves_a_working_job_alone(run, job_command, flavour):
-    finished = run(*job_command(flavour, "slow_messages", "--detect-deadlock"), status=0)
+@NODES
+def test_leaves_a_working_job_alone(run, job_command, flavour, node_options):
+    finished = run(*job_command(flavour, "slow_messages", "--detect-deadlock", *node_options), status=0)
     assert "deadlock" not in finished.stderr

@@ -102,7 +102,6 @@ def test_mpi_library_of_the_other_family(run, job_command, flavour):
         (["--placement", "cyclic"], ["--placement is for jobs on several machines"]),
         (["--ranks-per-node", "0"], ["--ranks-per-node 0", "1 or more"]),
         (["--ranks-per-node", "1", "--memory", "16G"], ["16.0 GiB for each of 3 nodes", "more than this machine has"]),
-        (["--ranks-per-node", "1", "--detect-deadlock"], ["--detect-deadlock", "several nodes"]),
     ],
     ids=lambda value: "_".join(value) if isinstance(value, list) and value[0].startswith("-") else "",
 )

@@ -28,7 +28,7 @@ class DeadlockWatchTest : public testing::Test {
   // Looks `count` times, an interval apart; whether one of the looks found a deadlock.
   bool look(int count) {
     bool found = false;
-    for (int i = 0; i < count; ++i) found = watch_.looks_deadlocked(now_ns_ += DeadlockWatch::kIntervalNs) || found;
+    for (int i = 0; i < count; ++i) found = watch_.is_still(now_ns_ += DeadlockWatch::kIntervalNs) || found;
     return found;
   }
 
@@ -88,15 +88,26 @@ TEST_F(DeadlockWatchTest, sees_no_deadlock_while_a_thread_of_a_blocked_rank_comp
   EXPECT_TRUE(look(6));
 }
 
-TEST_F(DeadlockWatchTest, sees_no_deadlock_when_all_have_finished) {
+TEST_F(DeadlockWatchTest, sees_that_nobody_waits_when_all_have_finished) {
+  EXPECT_EQ(watch_.waiting_ranks(), 3u);
   for (int i = 0; i < 3; ++i) set_state(i, RankState::finished);
-  EXPECT_FALSE(look(8));
+  EXPECT_TRUE(look(8));
+  EXPECT_EQ(watch_.waiting_ranks(), 0u);
+}
+
+TEST_F(DeadlockWatchTest, is_not_still_while_anything_outside_changes) {
+  for (uint64_t outside = 0; outside < 8; ++outside)
+    EXPECT_FALSE(watch_.is_still(now_ns_ += DeadlockWatch::kIntervalNs, outside));
+  EXPECT_TRUE(watch_.is_unchanged(7));
+  EXPECT_FALSE(watch_.is_unchanged(8));
+  ++segment_.rank(1).doorbell;
+  EXPECT_FALSE(watch_.is_unchanged(7));
 }
 
 TEST_F(DeadlockWatchTest, says_who_waits_for_what) {
   set_state(0, RankState::finished);
   EXPECT_EQ(watch_.who_waits(),
-            "  rank 1 waits for MPI_Recv from rank 2, tag 7\n  rank 2 waits for MPI_Recv from rank 0, tag 7");
+            "  rank 1 waits for MPI_Recv from rank 2, tag 7\n  rank 2 waits for MPI_Recv from rank 0, tag 7\n");
 }
 
 }  // namespace
