@@ -10,11 +10,23 @@ class NodeReport(NamedTuple):
     figures: Dict[str, int]
 
 
+class LinkReport(NamedTuple):
+    sender: int  # index of the node
+    receiver: int
+    bytes: int
+    busy_us: int  # that these took on the network
+
+    @property
+    def bytes_per_s(self) -> float:
+        return 1e6 * self.bytes / self.busy_us if self.busy_us else 0.0
+
+
 class JobReport(NamedTuple):
     exit_status: int
     failure: Optional[Dict[str, str]]  # message, cause and remedy
     wall_ns: int
     nodes: List[NodeReport]  # those that could still report
+    links: List[LinkReport]  # between nodes, over which something has been sent
     numbers: List[int]  # of the ranks whose nodes could
     states: List[str]  # of these
     ranks: List[RankFigures]
@@ -30,12 +42,17 @@ class JobReport(NamedTuple):
 def parse_report(text: str) -> JobReport:
     job: Dict[str, str] = {}
     nodes: List[Dict[str, str]] = []
+    links: List[LinkReport] = []
     ranks: Dict[int, Dict[str, str]] = {}
     for line in text.splitlines():
         key, _, value = line.partition(" ")
         if key == "rank":
             number, *fields = value.split()
             ranks[int(number)] = dict(field.split("=", 1) for field in fields)
+        elif key == "link":
+            receiver, *fields = value.split()
+            figures = _integers(field.split("=", 1) for field in fields)
+            links.append(LinkReport(int(nodes[-1]["node_index"]), int(receiver), **figures))
         elif key == "node":
             nodes.append({"host": value})
         else:
@@ -47,6 +64,7 @@ def parse_report(text: str) -> JobReport:
         failure=dict(zip(("message", "cause", "remedy"), failure)) if failure[0] else None,
         wall_ns=int(job.get("wall_ns", "0")),
         nodes=[NodeReport(node.pop("host"), _integers(node.items())) for node in nodes],
+        links=links,
         numbers=sorted(ranks),
         states=[rank.pop("state", "absent") for rank in ordered],
         ranks=[_integers(rank.items()) for rank in ordered],

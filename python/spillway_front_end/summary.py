@@ -5,6 +5,7 @@ from typing import List, Tuple
 from .plan import Plan
 from .report import JobReport, NodeReport
 from .sizes import format_size
+from .slow_links import slow_links
 
 _TIMES = (
     ("compute", "compute_ns", "held a slot and ran"),
@@ -20,6 +21,7 @@ _BYTES = (
 )
 _RANKS_NAMED = 3
 _NODES_NAMED = 8
+_LINKS_NAMED = 3
 _LINE_WIDTH = 78
 
 
@@ -113,6 +115,22 @@ def _byte_lines(report: JobReport) -> List[str]:
             f"  {'of these':<8} {format_size(sent):>12}         in {_count(number)} between nodes, "
             f"{format_size(spilled)} spilled there"
         )
+    return lines + _link_lines(report)
+
+
+def _link_lines(report: JobReport) -> List[str]:
+    slow = slow_links(report.links)
+    hosts = {node.figures["node_index"]: node.host for node in report.nodes}
+    lines = []
+    for link in slow.links[:_LINKS_NAMED]:
+        ends = f"node {link.sender}, {hosts[link.sender]}, to node {link.receiver}, {hosts.get(link.receiver, 'lost')}"
+        lines.append(f"  slow link     {format_size(link.bytes_per_s)}/s from {ends}")
+    if lines:
+        more = len(slow.links) - _LINKS_NAMED
+        lines.append(
+            f"                {f'and {more} more; ' if more > 0 else ''}usual here: "
+            f"{format_size(slow.usual_bytes_per_s)}/s"
+        )
     return lines
 
 
@@ -152,6 +170,7 @@ def render_json(plan: Plan, report: JobReport) -> str:
         "failure": report.failure,
         "spill_directories": [spill.path for spill in plan.node.spills] if plan.node else None,
         "nodes": [dict(node.figures, host=node.host) for node in report.nodes],
+        "links": [dict(link._asdict(), bytes_per_s=round(link.bytes_per_s)) for link in report.links],
         "totals": totals,
         "per_rank": [
             dict(rank, rank=number, state=state)

@@ -195,6 +195,10 @@ std::vector<PassedOn> Courier::pass_on(const message::Cell& cell, const MessageR
   return passed_on;
 }
 
+LinkSpeed Courier::speed_of_link(uint32_t node) const {
+  return outgoing_[node] != nullptr ? outgoing_[node]->speed() : LinkSpeed{};
+}
+
 Traffic Courier::traffic() const {
   const bool has_mail = self_.record().arrivals != taken_;
   return {!has_mail && !is_stalled_, sent_frames_, received_frames_};

@@ -8,6 +8,8 @@
 namespace spillway::courier {
 namespace {
 
+constexpr uint64_t kBytesBetweenLooks = 1 << 20;
+
 constexpr uint32_t kWatched = EPOLLIN | EPOLLRDHUP;  // the end of the connection
 
 }  // namespace
@@ -70,8 +72,20 @@ void OutgoingLink::write() {
   const ssize_t sent = send(socket_.number(), buffer_.data(), buffer_.bytes(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
     return lose("lost the connection to", errno);
-  if (sent > 0) buffer_.drop(static_cast<uint64_t>(sent));
+  if (sent > 0) {
+    buffer_.drop(static_cast<uint64_t>(sent));
+    written_bytes_ += static_cast<uint64_t>(sent);
+    look_at_speed();
+  }
   set_interest(has_work() ? kWatched | EPOLLOUT : kWatched);
+}
+
+void OutgoingLink::look_at_speed() {
+  if (written_bytes_ < look_at_speed_at_) return;
+  look_at_speed_at_ = written_bytes_ + kBytesBetweenLooks;
+  const LinkSpeed speed = speed_of(socket_.number());
+  acknowledged_bytes_ = speed.bytes;
+  busy_us_ = speed.busy_us;
 }
 
 void OutgoingLink::set_interest(uint32_t events) {

@@ -4,11 +4,13 @@
 // Courier's thread only. Nothing is ever read from it: the other node answers over a connection of its own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
 #include "base/descriptor.h"
 #include "courier/frame.h"
+#include "courier/link_speed.h"
 #include "courier/outgoing_messages.h"
 #include "courier/poller.h"
 #include "courier/problem_report.h"
@@ -40,6 +42,9 @@ class OutgoingLink final : public EventSource {
   // as soon as it has.
   void send_on();
 
+  // As of some moment not long ago. From any thread.
+  LinkSpeed speed() const { return {acknowledged_bytes_, busy_us_}; }
+
   uint64_t queued_messages() const { return messages_.count(); }
 
   void handle(uint32_t events) override;
@@ -53,6 +58,7 @@ class OutgoingLink final : public EventSource {
   void write();
   void set_interest(uint32_t events);
   void lose(const std::string& what, int error);
+  void look_at_speed();
 
   uint32_t node_;
   NodeAddress address_;
@@ -66,6 +72,10 @@ class OutgoingLink final : public EventSource {
   SendBuffer buffer_;  // has room from connect() on
   OutgoingMessages messages_;
   std::optional<uint32_t> library_use_;  // to be told
+  uint64_t written_bytes_ = 0;
+  uint64_t look_at_speed_at_ = 0;  // when so many have been written
+  std::atomic<uint64_t> acknowledged_bytes_ = 0;
+  std::atomic<uint64_t> busy_us_ = 0;
 };
 
 }  // namespace spillway::courier

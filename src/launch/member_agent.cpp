@@ -232,10 +232,18 @@ void MemberAgent::finish() {
   node_.close();
   node_.remove_mpi_segments(has_failed_, started_);
   // Last: an agent on the job's own host may be killed from then on.
-  tell(ControlKind::report, -1, 0, node_.is_set_up() ? node_report(node_.segment(), node_.host()) : "\n");
+  tell(ControlKind::report, -1, 0, node_.is_set_up() ? report() : "\n");
   const uint64_t reported_ns = base::now_ns();
   while (job_ != nullptr && base::now_ns() - reported_ns < kPatienceWithJobAgentNs) loop_.wait(100);  // until it closes
   _exit(0);  // the courier's thread may be stuck in an error, and nothing is left to be undone
+}
+
+std::string MemberAgent::report() const {
+  std::string lines = node_report(node_.segment(), node_.host());
+  if (courier_ == nullptr) return lines;
+  for (uint32_t node = 0; node < node_.segment().header().node_count; ++node)
+    lines += link_report(node, courier_->speed_of_link(node));
+  return lines;
 }
 
 void MemberAgent::parent_came(int rank) { tell(ControlKind::parent_came, rank); }

@@ -42,6 +42,7 @@ class MemberAgent final : public JobEvents {
   void job_agent_lost();
   void look_for_stillness(uint64_t now_ns);
   void tell_stillness(bool is_still, int round);
+  std::string report() const;
   [[noreturn]] void finish();
 
   const NodeOptions& options_;

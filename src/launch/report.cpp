@@ -76,6 +76,14 @@ std::string node_report(const node::Segment& segment, const std::string& host) {
   return lines;
 }
 
+std::string link_report(uint32_t to, const courier::LinkSpeed& speed) {
+  if (speed.bytes == 0) return "";
+  std::string line = "link " + std::to_string(to);
+  add_field(line, "bytes", speed.bytes);
+  add_field(line, "busy_us", speed.busy_us);
+  return line + "\n";
+}
+
 void write_report(int descriptor, const JobOutcome& outcome, const std::vector<std::string>& nodes) {
   std::string lines;
   add(lines, "exit_status", static_cast<uint64_t>(outcome.exit_status));

@@ -4,6 +4,7 @@
 //   node <host>                              what follows is of this node, until the next line of this kind
 //   key value
 //   rank <world rank> key=value key=value ...
+//   link <node index> bytes=... busy_us=...    to that node, when something has been sent there
 //
 // Written after a failure too. Values are numbers, or text with "\n" for a newline.
 #pragma once
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "courier/link_speed.h"
 #include "launch/failure.h"
 #include "node/segment.h"
 
@@ -25,6 +27,9 @@ struct JobOutcome {
 
 // The lines of one node.
 std::string node_report(const node::Segment& segment, const std::string& host);
+
+// The line of a link from a node to node `to`; empty when nothing is known of it.
+std::string link_report(uint32_t to, const courier::LinkSpeed& speed);
 
 void write_report(int descriptor, const JobOutcome& outcome, const std::vector<std::string>& nodes);
 

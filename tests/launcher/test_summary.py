@@ -105,6 +105,34 @@ def test_page_of_several_nodes_has_a_line_for_each(plan):
         assert line in page
 
 
+def text_with_links(*links):
+    """Of two nodes; (from, to, MiB, milliseconds)."""
+    text = report_text()
+    node = text.partition("node vm")[2].replace("node_index 0", "node_index 1").replace("rank 1 ", "rank 3 ")
+    texts = ["node vm" + text.partition("node vm")[2], "node other" + node.replace("rank 0 ", "rank 2 ")]
+    for place in range(2):
+        texts[place] += "courier_sent_messages 1\ncourier_sent_bytes 1\ncourier_spilled_bytes 0\n"
+        for sender, receiver, mib, ms in links:
+            if sender == place:
+                texts[place] += f"link {receiver} bytes={mib << 20} busy_us={1000 * ms}\n"
+    return text.partition("node vm")[0] + "".join(texts)
+
+
+def test_page_names_links_that_are_much_slower_than_the_others(plan):
+    text = text_with_links((0, 1, 100, 1000), (0, 2, 100, 900), (1, 0, 100, 10000), (1, 2, 8, 9000))
+    page = render_text(plan, parse_report(text))
+    assert "  slow link     10.0 MiB/s from node 1, other, to node 0, vm\n" in page
+    assert "                usual here: 100 MiB/s\n" in page
+    links = json.loads(render_json(plan, parse_report(text)))["links"]
+    assert [(link["sender"], link["receiver"], link["bytes_per_s"] >> 20) for link in links][2] == (1, 0, 10)
+
+
+def test_page_names_no_link_where_all_are_alike_or_few(plan):
+    alike = [(0, 1, 100, 1000), (0, 2, 100, 900), (1, 0, 100, 2900)]
+    assert "slow link" not in render_text(plan, parse_report(text_with_links(*alike)))
+    assert "slow link" not in render_text(plan, parse_report(text_with_links((0, 1, 100, 1000), (1, 0, 100, 90000))))
+
+
 def test_page_says_by_how_much_the_budget_was_exceeded(plan):
     text = report_text()
     assert "over it" not in render_text(plan, parse_report(text))
