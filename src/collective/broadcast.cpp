@@ -5,9 +5,10 @@ namespace spillway::collective {
 
 // One copy of the payload for the node. The root does not wait.
 Operation broadcast(Runtime& runtime, const Communicator& comm, const TypedBuffer& buffer, int root) {
-  Receives receives(runtime, comm, "MPI_Bcast");
+  const Call call(runtime, comm);
+  Receives receives(call, "MPI_Bcast");
   if (comm.rank == root) {
-    send_to_others(runtime, comm, buffer);
+    send_to_others(call, buffer);
     return ended(std::move(receives));
   }
   receives.expect(root);

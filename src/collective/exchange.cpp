@@ -7,19 +7,23 @@
 namespace spillway::collective {
 namespace {
 
-mpi::Address address_of(const Communicator& comm, int rank) {
-  return mpi::Address{comm.peers[static_cast<size_t>(rank)], comm.context(mpi::Traffic::collective), comm.rank,
-                      comm.collective_tag};
+mpi::Address address_of(const Call& call, int rank, Step step) {
+  return mpi::Address{call.comm().peers[static_cast<size_t>(rank)], call.context(), call.comm().rank, call.tag(step)};
 }
 
 }  // namespace
 
-void send_to(Runtime& runtime, const Communicator& comm, int rank, const TypedBuffer& buffer) {
+void send_to(const Call& call, int rank, const TypedBuffer& buffer, Step step) {
   mpi::PackedStream packed(buffer);
-  mpi::send(runtime, address_of(comm, rank), packed);
+  mpi::send(call.runtime(), address_of(call, rank, step), packed);
 }
 
-void send_to_others(Runtime& runtime, const Communicator& comm, const TypedBuffer& buffer, int first) {
+void send_to_others(const Call& call, const TypedBuffer& buffer, Step step) {
+  send_to_others_from(call, 0, buffer, step);
+}
+
+void send_to_others_from(const Call& call, int first, const TypedBuffer& buffer, Step step) {
+  const Communicator& comm = call.comm();
   const int others = comm.size - first - (comm.rank >= first ? 1 : 0);
   if (others == 0) return;
   std::vector<uint32_t> receivers;
@@ -27,7 +31,7 @@ void send_to_others(Runtime& runtime, const Communicator& comm, const TypedBuffe
   for (int rank = first; rank < comm.size; ++rank)
     if (rank != comm.rank) receivers.push_back(comm.peers[static_cast<size_t>(rank)]);
   mpi::PackedStream packed(buffer);
-  mpi::send_to_all(runtime, address_of(comm, comm.rank), receivers, packed);
+  mpi::send_to_all(call.runtime(), address_of(call, comm.rank, step), receivers, packed);
 }
 
 int copy_local(const TypedBuffer& from, const TypedBuffer& to) {

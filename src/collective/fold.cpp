@@ -18,13 +18,12 @@ TypedBuffer piece_of(const TypedBuffer& buffer, MPI_Count begin, MPI_Count count
   return piece;
 }
 
-int receive_pieces(Runtime& runtime, const Communicator& comm, const char* operation, int root,
-                   const TypedBuffer& buffer) {
-  Receives receives(runtime, comm, operation);
+int receive_pieces(const Call& call, const char* operation, int root, const TypedBuffer& buffer) {
+  Receives receives(call, operation);
   for_each_piece(buffer.count, buffer.type, [&](MPI_Count, MPI_Count) { receives.expect(root); });
   receives.will_fill(buffer);
   receives.wait();
-  mpi::renew(runtime, buffer, mpi::packed_bytes(buffer));
+  mpi::renew(call.runtime(), buffer, mpi::packed_bytes(buffer));
   size_t next = 0;
   int result = MPI_SUCCESS;
   for_each_piece(buffer.count, buffer.type, [&](MPI_Count begin, MPI_Count count) {
@@ -34,9 +33,8 @@ int receive_pieces(Runtime& runtime, const Communicator& comm, const char* opera
   return result;
 }
 
-Fold::Fold(Runtime& runtime, const Communicator& comm, const Receives& receives, const TypedBuffer& own, MPI_Op op)
-    : runtime_(runtime),
-      comm_(comm),
+Fold::Fold(const Call& call, const Receives& receives, const TypedBuffer& own, MPI_Op op)
+    : call_(call),
       receives_(receives),
       own_(own),
       op_(op),
@@ -47,13 +45,13 @@ Fold::Fold(Runtime& runtime, const Communicator& comm, const Receives& receives,
   const uint64_t most = mpi::packed_bytes(own);
   contributions_.reserve(receives.count());
   for (size_t i = 0; i < receives.count(); ++i) {
-    contributions_.emplace_back(runtime, receives.message(i));
+    contributions_.emplace_back(call.runtime(), receives.message(i));
     if (receives.message(i).bytes > most) error_ = MPI_ERR_TRUNCATE;
   }
 }
 
 Fold::~Fold() {
-  for (size_t i = 0; i < receives_.count(); ++i) runtime_.store.release(receives_.message(i).payload);
+  for (size_t i = 0; i < receives_.count(); ++i) call_.runtime().store.release(receives_.message(i).payload);
 }
 
 void Fold::begin_piece(MPI_Count count) {
@@ -64,10 +62,10 @@ void Fold::begin_piece(MPI_Count count) {
 
 void Fold::step() {
   const int rank = next_rank_++;
-  if (rank == comm_.rank) {
+  if (rank == call_.comm().rank) {
     copy_local(own_, incoming_);
   } else {
-    mpi::ArrivedStream& contribution = contributions_[static_cast<size_t>(rank < comm_.rank ? rank : rank - 1)];
+    mpi::ArrivedStream& contribution = contributions_[static_cast<size_t>(rank < call_.comm().rank ? rank : rank - 1)];
     mpi::unpack(contribution, std::min(contribution.bytes_left(), mpi::packed_bytes(incoming_)), incoming_);
   }
   if (rank > 0 && error_ == MPI_SUCCESS && incoming_.count > 0)
@@ -78,7 +76,7 @@ void Fold::step() {
 
 const TypedBuffer& Fold::fold_piece(MPI_Count count) {
   begin_piece(count);
-  for (int rank = 0; rank < comm_.size; ++rank) step();
+  for (int rank = 0; rank < call_.comm().size; ++rank) step();
   return accumulated_;
 }
 
@@ -92,11 +90,10 @@ bool may_overlap(const TypedBuffer& a, const TypedBuffer& b) {
 
 }  // namespace
 
-int fold_into(Runtime& runtime, const Communicator& comm, const Receives& come, const TypedBuffer& own, void* out,
-              MPI_Op op) {
-  Fold fold(runtime, comm, come, own, op);
+int fold_into(const Call& call, const Receives& come, const TypedBuffer& own, void* out, MPI_Op op) {
+  Fold fold(call, come, own, op);
   const TypedBuffer result{out, own.count, own.type};
-  if (!may_overlap(own, result)) mpi::renew(runtime, result, mpi::packed_bytes(result));
+  if (!may_overlap(own, result)) mpi::renew(call.runtime(), result, mpi::packed_bytes(result));
   for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
     copy_local(fold.fold_piece(count), piece_of(result, begin, count));
   });

@@ -32,14 +32,13 @@ void for_each_piece(MPI_Count count, MPI_Datatype type, Visit visit) {
 TypedBuffer piece_of(const TypedBuffer& buffer, MPI_Count begin, MPI_Count count);
 
 // Receives a vector that `root` sends in pieces.
-int receive_pieces(Runtime& runtime, const Communicator& comm, const char* operation, int root,
-                   const TypedBuffer& buffer);
+int receive_pieces(const Call& call, const char* operation, int root, const TypedBuffer& buffer);
 
 class Fold {
  public:
   // `own` is this rank's contribution. REQUIRES: `receives` expects other ranks, in rank order, all that come
   // before any that step() will take in, and all have come.
-  Fold(Runtime& runtime, const Communicator& comm, const Receives& receives, const TypedBuffer& own, MPI_Op op);
+  Fold(const Call& call, const Receives& receives, const TypedBuffer& own, MPI_Op op);
   Fold(const Fold&) = delete;
   Fold& operator=(const Fold&) = delete;
   ~Fold();
@@ -60,8 +59,7 @@ class Fold {
   int error() const { return error_; }
 
  private:
-  Runtime& runtime_;
-  const Communicator& comm_;
+  Call call_;
   const Receives& receives_;
   std::vector<mpi::ArrivedStream> contributions_;
   TypedBuffer own_;  // from the current piece on
@@ -76,7 +74,6 @@ class Fold {
 
 // The contributions of all others have come: folds them with `own`, and leaves the result in `out`. `own` may lie in
 // the memory of the result, but not before its beginning. An MPI error class.
-int fold_into(Runtime& runtime, const Communicator& comm, const Receives& come, const TypedBuffer& own, void* out,
-              MPI_Op op);
+int fold_into(const Call& call, const Receives& come, const TypedBuffer& own, void* out, MPI_Op op);
 
 }  // namespace spillway::collective

@@ -4,9 +4,10 @@
 namespace spillway::collective {
 
 Operation gather(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, const Part& part, int root) {
-  Receives receives(runtime, comm, "MPI_Gather");
+  const Call call(runtime, comm);
+  Receives receives(call, "MPI_Gather");
   if (comm.rank != root) {
-    send_to(runtime, comm, root, in);
+    send_to(call, root, in);
     return ended(std::move(receives));
   }
   receives.expect_all_but(root);

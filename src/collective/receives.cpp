@@ -8,21 +8,20 @@
 
 namespace spillway::collective {
 
-Receives::Receives(Runtime& runtime, const Communicator& comm, const char* operation)
-    : runtime_(runtime), comm_(comm), operation_(operation) {
-  runtime_.take_news();
+Receives::Receives(const Call& call, const char* operation) : call_(call), operation_(operation) {
+  call_.runtime().take_news();
 }
 
-void Receives::expect(int rank) {
+void Receives::expect(int rank, Step step) {
   message::PostedReceive& receive = receives_.emplace_back();
-  receive.context = comm_.context(mpi::Traffic::collective);
+  receive.context = call_.context();
   receive.source = rank;
-  receive.tag = comm_.collective_tag;
-  runtime_.matching.post(&receive);
+  receive.tag = call_.tag(step);
+  call_.runtime().matching.post(&receive);
 }
 
 void Receives::expect_all_but(int rank) {
-  for (int i = 0; i < comm_.size; ++i)
+  for (int i = 0; i < call_.comm().size; ++i)
     if (i != rank) expect(i);
 }
 
@@ -32,14 +31,18 @@ uint64_t Receives::missing() const {
 }
 
 void Receives::describe(char* text, size_t size) const {
-  const auto first =
-      std::find_if(receives_.begin(), receives_.end(), [](const auto& receive) { return receive.matched == nullptr; });
-  snprintf(text, size, "%s on a communicator of %d: %llu ranks have not come, rank %d first", operation_, comm_.size,
-           static_cast<unsigned long long>(missing()), first == receives_.end() ? 0 : first->source);
+  int ranks = 0, first = 0, last = -1;
+  for (const message::PostedReceive& receive : receives_) {
+    if (receive.matched != nullptr || receive.source == last) continue;  // several messages of a rank are in a row
+    last = receive.source;
+    if (++ranks == 1) first = last;
+  }
+  snprintf(text, size, "%s on a communicator of %d: %d ranks have not come, rank %d first", operation_,
+           call_.comm().size, ranks, first);
 }
 
 void Receives::will_fill(const TypedBuffer& buffer) {
-  mpi::Overwrite overwrite = mpi::overwrite_of(runtime_, buffer, true);
+  mpi::Overwrite overwrite = mpi::overwrite_of(call_.runtime(), buffer, true);
   if (overwrite) overwrites_.push_back(std::move(overwrite));
 }
 
@@ -48,14 +51,14 @@ void Receives::will_fill(const std::function<TypedBuffer(int)>& part) {
 }
 
 void Receives::wait() {
-  runtime_.block_until(
+  call_.runtime().block_until(
       node::RankState::blocked_collective, [&] { return missing() == 0; }, [&] { return missing(); },
       [&](char* text, size_t size) { describe(text, size); });
   begin_to_fill();
 }
 
 int Receives::deliver_to(size_t i, const TypedBuffer& buffer) {
-  const mpi::Outcome outcome = mpi::deliver(runtime_, *receives_[i].matched, buffer);
+  const mpi::Outcome outcome = mpi::deliver(call_.runtime(), *receives_[i].matched, buffer);
   receives_[i].matched.reset();
   return outcome.error;
 }

@@ -6,28 +6,22 @@
 #include <functional>
 #include <vector>
 
+#include "collective/call.h"
 #include "message/matching.h"
-#include "mpi/communicator.h"
 #include "mpi/transfer.h"
 #include "mpi/typed_buffer.h"
 
-namespace spillway::mpi {
-class Runtime;
-}
-
 namespace spillway::collective {
 
-using mpi::Communicator;
-using mpi::Runtime;
 using mpi::TypedBuffer;
 
 // Receives of one operation. All are posted, then waited for together: the rank is woken once, not once for each.
 class Receives {
  public:
-  Receives(Runtime& runtime, const Communicator& comm, const char* operation);
+  Receives(const Call& call, const char* operation);
   Receives(Receives&&) = default;
 
-  void expect(int rank);
+  void expect(int rank, Step step = Step::first);
   void expect_all_but(int rank);
 
   // How many have not come yet, of what news were taken of.
@@ -59,8 +53,7 @@ class Receives {
   int rank_of(size_t i) const { return receives_[i].source; }
 
  private:
-  Runtime& runtime_;
-  const Communicator& comm_;
+  Call call_;
   const char* operation_;
   std::vector<mpi::Overwrite> overwrites_;
   std::deque<message::PostedReceive> receives_;  // addresses stay, also when the deque is moved

@@ -11,31 +11,32 @@ TypedBuffer own_contribution(const TypedBuffer& in, void* out) {
 }  // namespace
 
 Operation reduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, int root) {
-  Receives receives(runtime, comm, "MPI_Reduce");
+  const Call call(runtime, comm);
+  Receives receives(call, "MPI_Reduce");
   if (comm.rank != root) {
-    send_to(runtime, comm, root, in);
+    send_to(call, root, in);
     return ended(std::move(receives));
   }
   receives.expect_all_but(root);
   const TypedBuffer own = own_contribution(in, out);
   if (own.address != out) receives.will_fill(TypedBuffer{out, in.count, in.type});
-  return Operation(std::move(receives), [&runtime, &comm, own, out, op](Receives& come) {
-    return fold_into(runtime, comm, come, own, out, op);
-  });
+  return Operation(std::move(receives),
+                   [call, own, out, op](Receives& come) { return fold_into(call, come, own, out, op); });
 }
 
 int allreduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op) {
+  const Call call(runtime, comm);
   const TypedBuffer own = own_contribution(in, out);
   const TypedBuffer result{out, in.count, in.type};
-  Receives receives(runtime, comm, "MPI_Allreduce");
+  Receives receives(call, "MPI_Allreduce");
   if (comm.rank == 0) {
     receives.expect_all_but(0);
     receives.wait();
-    const int error = fold_into(runtime, comm, receives, own, out, op);
-    send_to_others(runtime, comm, result);
+    const int error = fold_into(call, receives, own, out, op);
+    send_to_others(call, result);
     return mpi::raise(comm.handle, error);
   }
-  send_to(runtime, comm, 0, own);
+  send_to(call, 0, own);
   receives.expect(0);
   receives.will_fill(result);
   receives.wait();
@@ -43,14 +44,14 @@ int allreduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in,
 }
 
 Operation allreduce_of_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op) {
+  const Call call(runtime, comm);
   const TypedBuffer own = own_contribution(in, out);
-  Receives receives(runtime, comm, "MPI_Iallreduce");
+  Receives receives(call, "MPI_Iallreduce");
   receives.expect_all_but(comm.rank);
-  send_to_others(runtime, comm, own);
+  send_to_others(call, own);
   if (own.address != out) receives.will_fill(TypedBuffer{out, in.count, in.type});
-  return Operation(std::move(receives), [&runtime, &comm, own, out, op](Receives& come) {
-    return fold_into(runtime, comm, come, own, out, op);
-  });
+  return Operation(std::move(receives),
+                   [call, own, out, op](Receives& come) { return fold_into(call, come, own, out, op); });
 }
 
 }  // namespace spillway::collective

@@ -9,22 +9,23 @@ constexpr const char* kOperation = "MPI_Reduce_scatter";
 // Rank 0 folds: few messages.
 int fold_at_first_rank(Runtime& runtime, const Communicator& comm, const TypedBuffer& own, void* out,
                        const Numbers& counts, MPI_Op op) {
+  const Call call(runtime, comm);
   const TypedBuffer mine{out, counts[comm.rank], own.type};
   if (comm.rank != 0) {
-    send_to(runtime, comm, 0, own);
-    return receive_pieces(runtime, comm, kOperation, 0, mine);
+    send_to(call, 0, own);
+    return receive_pieces(call, kOperation, 0, mine);
   }
-  Receives receives(runtime, comm, kOperation);
+  Receives receives(call, kOperation);
   receives.expect_all_but(0);
   receives.wait();
-  Fold fold(runtime, comm, receives, own, op);
+  Fold fold(call, receives, own, op);
   for (int rank = 0; rank < comm.size; ++rank)
     for_each_piece(counts[rank], own.type, [&](MPI_Count begin, MPI_Count count) {
       const TypedBuffer& value = fold.fold_piece(count);
       if (rank == 0)
         copy_local(value, piece_of(mine, begin, count));
       else
-        send_to(runtime, comm, rank, value);
+        send_to(call, rank, value);
     });
   return fold.error();
 }
@@ -43,7 +44,8 @@ int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, v
 // Each rank gets its slice of all contributions and folds it.
 Operation reduce_scatter_of_all(Runtime& runtime, const Communicator& comm, const void* in, void* out,
                                 const Numbers& counts, MPI_Datatype type, MPI_Op op) {
-  Receives receives(runtime, comm, kOperation);
+  const Call call(runtime, comm);
+  Receives receives(call, kOperation);
   receives.expect_all_but(comm.rank);
   TypedBuffer slice = mpi::input_buffer(in == MPI_IN_PLACE ? out : in, 0, type);
   TypedBuffer own;
@@ -52,12 +54,11 @@ Operation reduce_scatter_of_all(Runtime& runtime, const Communicator& comm, cons
     if (rank == comm.rank)
       own = slice;
     else
-      send_to(runtime, comm, rank, slice);
+      send_to(call, rank, slice);
     slice = mpi::shifted(slice, slice.count);
   }
-  return Operation(std::move(receives), [&runtime, &comm, own, out, op](Receives& come) {
-    return fold_into(runtime, comm, come, own, out, op);
-  });
+  return Operation(std::move(receives),
+                   [call, own, out, op](Receives& come) { return fold_into(call, come, own, out, op); });
 }
 
 }  // namespace spillway::collective

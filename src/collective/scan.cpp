@@ -6,27 +6,28 @@ namespace spillway::collective {
 // Rank 0 folds and hands each prefix on as it comes. Exclusive: rank i gets the prefix that ends before it; rank 0 gets
 // nothing.
 int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, bool exclusive) {
+  const Call call(runtime, comm);
   const TypedBuffer own{in.address == MPI_IN_PLACE ? out : in.address, in.count, in.type};
   const TypedBuffer mine{out, in.count, in.type};
   const char* operation = exclusive ? "MPI_Exscan" : "MPI_Scan";
   if (comm.rank != 0) {
-    send_to(runtime, comm, 0, own);
-    return mpi::raise(comm.handle, receive_pieces(runtime, comm, operation, 0, mine));
+    send_to(call, 0, own);
+    return mpi::raise(comm.handle, receive_pieces(call, operation, 0, mine));
   }
-  Receives receives(runtime, comm, operation);
+  Receives receives(call, operation);
   receives.expect_all_but(0);
   receives.wait();
-  Fold fold(runtime, comm, receives, own, op);
+  Fold fold(call, receives, own, op);
   for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
     fold.begin_piece(count);
     for (int rank = 0; rank < comm.size; ++rank) {
-      if (exclusive && rank > 0) send_to(runtime, comm, rank, fold.value());
+      if (exclusive && rank > 0) send_to(call, rank, fold.value());
       fold.step();
       if (exclusive) continue;
       if (rank == 0)
         copy_local(fold.value(), piece_of(mine, begin, count));
       else
-        send_to(runtime, comm, rank, fold.value());
+        send_to(call, rank, fold.value());
     }
   });
   return mpi::raise(comm.handle, fold.error());
@@ -34,13 +35,14 @@ int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void
 
 Operation scan_of_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op,
                       bool exclusive) {
+  const Call call(runtime, comm);
   const TypedBuffer own{in.address == MPI_IN_PLACE ? out : in.address, in.count, in.type};
-  Receives receives(runtime, comm, exclusive ? "MPI_Iexscan" : "MPI_Iscan");
+  Receives receives(call, exclusive ? "MPI_Iexscan" : "MPI_Iscan");
   for (int rank = 0; rank < comm.rank; ++rank) receives.expect(rank);
-  send_to_others(runtime, comm, own, comm.rank + 1);
-  return Operation(std::move(receives), [&runtime, &comm, own, out, op, exclusive](Receives& come) {
-    Fold fold(runtime, comm, come, own, op);
-    const int last = exclusive ? comm.rank - 1 : comm.rank;
+  send_to_others_from(call, comm.rank + 1, own);
+  return Operation(std::move(receives), [call, own, out, op, exclusive](Receives& come) {
+    Fold fold(call, come, own, op);
+    const int last = exclusive ? call.comm().rank - 1 : call.comm().rank;
     for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
       fold.begin_piece(count);
       for (int rank = 0; rank <= last; ++rank) fold.step();

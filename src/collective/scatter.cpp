@@ -4,10 +4,11 @@
 namespace spillway::collective {
 
 Operation scatter(Runtime& runtime, const Communicator& comm, const Part& part, const TypedBuffer& out, int root) {
-  Receives receives(runtime, comm, "MPI_Scatter");
+  const Call call(runtime, comm);
+  Receives receives(call, "MPI_Scatter");
   if (comm.rank == root) {
     for (int rank = 0; rank < comm.size; ++rank)
-      if (rank != root) send_to(runtime, comm, rank, part(rank));
+      if (rank != root) send_to(call, rank, part(rank));
     return ended(std::move(receives), out.address == MPI_IN_PLACE ? MPI_SUCCESS : copy_local(part(root), out));
   }
   receives.expect(root);

@@ -31,7 +31,7 @@ bool describe(MPI_Comm handle, Communicator& made) {
 
 }  // namespace
 
-std::shared_ptr<const Communicator> Communicator::with_collective_tag(int tag) const {
+std::shared_ptr<const Communicator> Communicator::with_lane(CollectiveLane lane) const {
   auto made = std::make_shared<Communicator>();
   made->handle = handle;
   made->number = number;
@@ -40,7 +40,7 @@ std::shared_ptr<const Communicator> Communicator::with_collective_tag(int tag) c
   made->is_inter = is_inter;
   made->local_group = local_group;
   made->peers = peers;
-  made->collective_tag = tag;
+  made->lane_ = lane;
   return made;
 }
 
@@ -53,12 +53,12 @@ std::vector<uint32_t> Communicator::members() const {
 }
 
 std::shared_ptr<const Communicator> Communicator::for_nonblocking() {
-  if (for_nonblocking_ == nullptr) for_nonblocking_ = with_collective_tag(kNonblocking);
+  if (for_nonblocking_ == nullptr) for_nonblocking_ = with_lane(CollectiveLane::nonblocking());
   return for_nonblocking_;
 }
 
 std::shared_ptr<const Communicator> Communicator::for_persistent() {
-  return with_collective_tag(kFirstPersistent + persistent_collectives_++);
+  return with_lane(CollectiveLane::persistent(persistent_collectives_++));
 }
 
 void Communicator::stand_in(MPI_Errhandler error_handler) {

@@ -12,13 +12,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "mpi/collective_lane.h"
+
 namespace spillway::mpi {
 
 // What of a communicator a message belongs to; the low bits of its context.
 enum class Traffic : uint64_t { point_to_point, collective, gathering, numbering };
-
-// The tags of collective operations' messages.
-enum CollectiveTag { kBlocking, kNonblocking, kFirstPersistent };
 
 struct Communicator {
   Communicator() = default;
@@ -34,7 +33,6 @@ struct Communicator {
   std::vector<uint32_t> local_group;  // ranks of MPI_COMM_WORLD, by rank in the local group
   std::vector<uint32_t> peers;        // the same of those that messages go to: the remote group of an intercommunicator
   int promised_numbers = 0;           // of communicators that nonblocking calls make of this one
-  int collective_tag = kBlocking;     // of its collective operations' messages
   bool has_stand_in = false;
 
   uint64_t context(Traffic traffic) const { return number << 2 | static_cast<uint64_t>(traffic); }
@@ -45,6 +43,9 @@ struct Communicator {
   // one that is.
   bool proposes() const { return rank == 0 && group_proposes(); }
   bool group_proposes() const { return !is_inter || local_group[0] < peers[0]; }
+
+  // Of the collective operation that begins; its first step's. To be called once by each.
+  int next_collective_tag() const { return lane_.next_tag(); }
 
   // Of both groups, in the same order everywhere.
   std::vector<uint32_t> members() const;
@@ -61,10 +62,12 @@ struct Communicator {
   void stand_in(MPI_Errhandler error_handler);
 
  private:
-  std::shared_ptr<const Communicator> with_collective_tag(int tag) const;
+  std::shared_ptr<const Communicator> with_lane(CollectiveLane lane) const;
 
+  // Counts what is done with the communicator, and is no part of what it is.
+  mutable CollectiveLane lane_ = CollectiveLane::blocking();
   std::shared_ptr<const Communicator> for_nonblocking_;
-  int persistent_collectives_ = 0;  // that have been prepared on this one
+  uint32_t persistent_collectives_ = 0;  // that have been prepared on this one
 };
 
 using CommunicatorRef = std::shared_ptr<Communicator>;
