@@ -12,7 +12,10 @@ constexpr uint64_t kAnyBytes = UINT64_MAX;
 
 Selection::Selection()
     : rules_{
-          {kAnyNodes, kAnyBytes, Broadcast::flat},
+          {2, kAnyBytes, Broadcast::flat},
+          {8, 32 << 10, Broadcast::flat},
+          {kAnyNodes, 32 << 10, Broadcast::binomial},
+          {kAnyNodes, kAnyBytes, Broadcast::chain},
       } {}
 
 Broadcast Selection::choose(uint32_t nodes, uint64_t bytes) const {

@@ -15,6 +15,13 @@ TEST(Selection, takes_the_first_rule_that_fits_and_a_chain_when_none_does) {
   EXPECT_EQ(selection.choose(9, 0), Broadcast::chain);
 }
 
+TEST(Selection, of_no_rules_of_its_own_sends_long_data_in_a_chain_and_short_ones_in_few_steps) {
+  const Selection selection;
+  EXPECT_EQ(selection.choose(4, 256 << 20), Broadcast::chain);
+  EXPECT_EQ(selection.choose(4, 8), Broadcast::flat);
+  EXPECT_EQ(selection.choose(500, 8), Broadcast::binomial);
+}
+
 TEST(Selection, is_read_as_it_was_written) {
   const Selection written({{2, 100, Broadcast::scatter_allgather}, {UINT32_MAX, UINT64_MAX, Broadcast::binomial}});
   std::istringstream text(written.text() + " 7");
