@@ -1,33 +1,54 @@
 #include "collective/collective.h"
 #include "collective/exchange.h"
+#include "mpi/runtime.h"
 
 namespace spillway::collective {
+namespace {
 
-// Rank 0 hears of everybody, then everybody hears of rank 0: each rank is woken once.
-int barrier(Runtime& runtime, const Communicator& comm) {
-  const TypedBuffer nothing{nullptr, 0, MPI_BYTE};
-  const Call call(runtime, comm);
-  Receives receives(call, "MPI_Barrier");
-  if (comm.rank == 0) {
-    receives.expect_all_but(0);
-  } else {
-    send_to(call, 0, nothing);
-    receives.expect(0);
-  }
+constexpr const char* kOperation = "MPI_Barrier";
+const TypedBuffer kNothing{nullptr, 0, MPI_BYTE};
+
+int take(Receives& receives) {
+  return receives.deliver_all([](int) { return kNothing; }, MPI_SUCCESS);
+}
+
+void hear(Receives& receives) {
   receives.wait();
-  for (size_t i = 0; i < receives.count(); ++i) receives.deliver_to(i, nothing);
-  if (comm.rank == 0) send_to_others(call, nothing);
+  take(receives);
+}
+
+}  // namespace
+
+// The first rank of each node hears of its node's ranks, rank 0 of these, then everybody hears of rank 0: who waits for
+// that is woken once, and one message of each node goes to rank 0.
+int barrier(Runtime& runtime, const Communicator& comm) {
+  const Call call(runtime, comm);
+  const mpi::RankGroups& nodes = comm.groups_by_node(runtime.self);
+  const int node = nodes.of(comm.rank);
+  if (comm.rank == nodes.first(node)) {
+    Receives contributions(call, kOperation);
+    for (int rank : nodes.ranks(node))
+      if (rank != comm.rank) contributions.expect(rank);
+    for (int other = 1; comm.rank == 0 && other < nodes.count(); ++other) contributions.expect(nodes.first(other));
+    hear(contributions);
+  }
+  if (comm.rank == 0) {
+    send_to_others(call, kNothing);
+    return MPI_SUCCESS;
+  }
+  send_to(call, comm.rank == nodes.first(node) ? 0 : nodes.first(node), kNothing);
+  Receives end(call, kOperation);
+  end.expect(0);
+  hear(end);
   return MPI_SUCCESS;
 }
 
 Operation barrier_of_all(Runtime& runtime, const Communicator& comm) {
-  const TypedBuffer nothing{nullptr, 0, MPI_BYTE};
   const Call call(runtime, comm);
   Receives receives(call, "MPI_Ibarrier");
   receives.expect_all_but(comm.rank);
-  send_to_others(call, nothing);
-  return Operation(std::move(receives),
-                   [nothing](Receives& come) { return come.deliver_all([&](int) { return nothing; }, MPI_SUCCESS); });
+  send_to_others(call, kNothing);
+  return Operation(std::move(receives), take);
 }
 
 }  // namespace spillway::collective

@@ -1,12 +1,15 @@
-// Collective operations within one node (BDMPI 5.4), one per source file.
+// Collective operations (BDMPI 5.4), one per source file.
 //
 // Two phases: every rank contributes, through the message store; when what it waits for has been contributed it takes
-// its result. Nobody waits for another rank's taking. Payloads that several ranks get exist once. Reductions are
-// computed in rank order, so results are the same, bit for bit, in every run.
+// its result. Nobody waits for another rank's taking. Payloads that several ranks get exist once on each node.
+// Reductions are computed in an order that depends on nothing but the ranks and their nodes, so results are the same,
+// bit for bit, in every run on the same nodes.
 //
 // Most are an Operation: on return the rank has done all that others need of it, so that one form serves blocking,
-// nonblocking and persistent calls. A few have a second, blocking form in which rank 0 computes what else each rank
-// would compute for itself, from n times as many messages.
+// nonblocking and persistent calls. The reductions and the barrier have a second, blocking form in which some ranks
+// compute what else each rank would compute for itself, from n times as many messages. Of these, allreduce, reduce and
+// barrier combine within each node first (local reduction, Twister 5.1), so that what goes between nodes is one
+// contribution of each node and not of each rank.
 //
 // All take intracommunicators; `comm` members call them in the same order. MPI_IN_PLACE is given where MPI has it, as
 // the address. An Operation uses `comm`, buffers and datatypes until it has ended.
@@ -55,16 +58,18 @@ Operation allgather(Runtime& runtime, const Communicator& comm, const TypedBuffe
 // in(i) goes to rank i, out(i) comes from rank i. For MPI_IN_PLACE, both are the same.
 Operation alltoall(Runtime& runtime, const Communicator& comm, const Part& in, const Part& out);
 
-Operation reduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, int root);
-
 int barrier(Runtime& runtime, const Communicator& comm);
+int reduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, int root);
 int allreduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op);
 // Rank i gets counts[i] elements of the result.
 int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, void* out, const Numbers& counts,
                    MPI_Datatype type, MPI_Op op);
 int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, bool exclusive);
 
-// Of these, the forms in which every rank hears of every other. Each takes its part of all contributions here, which is
+// Of these, the form in which every rank sends to the root itself.
+Operation reduce_to_root(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op,
+                         int root);
+// The forms in which every rank hears of every other. Each takes its part of all contributions here, which is
 // the better form for long blocking ones, too.
 Operation reduce_scatter_of_all(Runtime& runtime, const Communicator& comm, const void* in, void* out,
                                 const Numbers& counts, MPI_Datatype type, MPI_Op op);
@@ -73,8 +78,5 @@ Operation barrier_of_all(Runtime& runtime, const Communicator& comm);
 Operation allreduce_of_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op);
 Operation scan_of_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op,
                       bool exclusive);
-
-// So few ranks and bytes that each rank can well take what all contribute. The same at all members.
-bool is_small(const Communicator& comm, const TypedBuffer& contribution);
 
 }  // namespace spillway::collective

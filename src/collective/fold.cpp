@@ -1,6 +1,6 @@
 #include "collective/fold.h"
 
-#include <utility>
+#include <optional>
 
 #include "mpi/runtime.h"
 
@@ -18,9 +18,18 @@ TypedBuffer piece_of(const TypedBuffer& buffer, MPI_Count begin, MPI_Count count
   return piece;
 }
 
+size_t expect_pieces(Receives& receives, int rank, const TypedBuffer& buffer) {
+  size_t pieces = 0;
+  for_each_piece(buffer.count, buffer.type, [&](MPI_Count, MPI_Count) {
+    receives.expect(rank);
+    ++pieces;
+  });
+  return pieces;
+}
+
 int receive_pieces(const Call& call, const char* operation, int root, const TypedBuffer& buffer) {
   Receives receives(call, operation);
-  for_each_piece(buffer.count, buffer.type, [&](MPI_Count, MPI_Count) { receives.expect(root); });
+  expect_pieces(receives, root, buffer);
   receives.will_fill(buffer);
   receives.wait();
   mpi::renew(call.runtime(), buffer, mpi::packed_bytes(buffer));
@@ -33,54 +42,58 @@ int receive_pieces(const Call& call, const char* operation, int root, const Type
   return result;
 }
 
-Fold::Fold(const Call& call, const Receives& receives, const TypedBuffer& own, MPI_Op op)
-    : call_(call),
-      receives_(receives),
-      own_(own),
-      op_(op),
-      longest_(std::min(own.count, piece_length(own.type))),
-      temporaries_{{longest_, own.type}, {longest_, own.type}},
-      accumulated_{temporaries_[0].address(), 0, own.type},
-      incoming_{temporaries_[1].address(), 0, own.type} {
-  const uint64_t most = mpi::packed_bytes(own);
-  contributions_.reserve(receives.count());
-  for (size_t i = 0; i < receives.count(); ++i) {
-    contributions_.emplace_back(call.runtime(), receives.message(i));
-    if (receives.message(i).bytes > most) error_ = MPI_ERR_TRUNCATE;
-  }
-}
-
-Fold::~Fold() {
-  for (size_t i = 0; i < receives_.count(); ++i) call_.runtime().store.release(receives_.message(i).payload);
-}
-
-void Fold::begin_piece(MPI_Count count) {
-  own_ = mpi::shifted(own_, accumulated_.count);
-  accumulated_.count = incoming_.count = own_.count = count;
-  next_rank_ = 0;
-}
-
-void Fold::step() {
-  const int rank = next_rank_++;
-  if (rank == call_.comm().rank) {
-    copy_local(own_, incoming_);
-  } else {
-    mpi::ArrivedStream& contribution = contributions_[static_cast<size_t>(rank < call_.comm().rank ? rank : rank - 1)];
-    mpi::unpack(contribution, std::min(contribution.bytes_left(), mpi::packed_bytes(incoming_)), incoming_);
-  }
-  if (rank > 0 && error_ == MPI_SUCCESS && incoming_.count > 0)
-    error_ = PMPI_Reduce_local(accumulated_.address, incoming_.address, static_cast<int>(incoming_.count),
-                               incoming_.type, op_);
-  std::swap(accumulated_, incoming_);
-}
-
-const TypedBuffer& Fold::fold_piece(MPI_Count count) {
-  begin_piece(count);
-  for (int rank = 0; rank < call_.comm().size; ++rank) step();
-  return accumulated_;
-}
-
 namespace {
+
+class OwnVector final : public Operand {
+ public:
+  explicit OwnVector(const TypedBuffer& buffer) : rest_(buffer) {}
+
+  void read_into(const TypedBuffer& piece) override {
+    rest_.count = piece.count;
+    copy_local(rest_, piece);
+    rest_ = mpi::shifted(rest_, piece.count);
+  }
+
+ private:
+  TypedBuffer rest_;
+};
+
+// In one message or several.
+class ArrivedVector final : public Operand, private message::ByteStream {
+ public:
+  ArrivedVector(Runtime& runtime, const Receives& come, size_t first, size_t count, uint64_t most_bytes)
+      : runtime_(runtime), come_(come), first_(first), end_(first + count), next_(first) {
+    for (size_t i = first; i < end_; ++i) bytes_left_ += come.message(i).bytes;
+    if (bytes_left_ > most_bytes) error_ = MPI_ERR_TRUNCATE;
+  }
+  ~ArrivedVector() override {
+    for (size_t i = first_; i < end_; ++i) runtime_.store.release(come_.message(i).payload);
+  }
+
+  void read_into(const TypedBuffer& piece) override {
+    mpi::unpack(*this, std::min(bytes_left_, mpi::packed_bytes(piece)), piece);
+  }
+  int error() const override { return error_; }
+
+ private:
+  void read(void* out, uint64_t bytes) override {
+    bytes_left_ -= bytes;
+    for (auto* to = static_cast<std::byte*>(out); bytes != 0;) {
+      if (!message_ || message_->bytes_left() == 0) message_.emplace(runtime_, come_.message(next_++));
+      const uint64_t part = std::min(bytes, message_->bytes_left());
+      message_->read(to, part);
+      to += part;
+      bytes -= part;
+    }
+  }
+
+  Runtime& runtime_;
+  const Receives& come_;
+  size_t first_, end_, next_;  // messages
+  std::optional<mpi::ArrivedStream> message_;
+  uint64_t bytes_left_ = 0;  // of all
+  int error_ = MPI_SUCCESS;
+};
 
 // Of buffers of one plain type; others are not renewed.
 bool may_overlap(const TypedBuffer& a, const TypedBuffer& b) {
@@ -90,13 +103,72 @@ bool may_overlap(const TypedBuffer& a, const TypedBuffer& b) {
 
 }  // namespace
 
-int fold_into(const Call& call, const Receives& come, const TypedBuffer& own, void* out, MPI_Op op) {
-  Fold fold(call, come, own, op);
-  const TypedBuffer result{out, own.count, own.type};
+std::unique_ptr<Operand> Arrivals::next(const TypedBuffer& buffer, size_t messages) {
+  const size_t first = std::exchange(next_, next_ + messages);
+  return std::make_unique<ArrivedVector>(call_.runtime(), come_, first, messages, mpi::packed_bytes(buffer));
+}
+
+Fold::Fold(const TypedBuffer& buffer, MPI_Op op)
+    : op_(op),
+      longest_(std::min(buffer.count, piece_length(buffer.type))),
+      temporaries_{{longest_, buffer.type}, {longest_, buffer.type}},
+      accumulated_{temporaries_[0].address(), 0, buffer.type},
+      incoming_{temporaries_[1].address(), 0, buffer.type} {}
+
+void Fold::add_own(const TypedBuffer& buffer) { add(std::make_unique<OwnVector>(buffer)); }
+
+void Fold::add_ranks(const std::vector<int>& ranks, int self, const TypedBuffer& own, Arrivals& arrivals) {
+  operands_.reserve(operands_.size() + ranks.size());
+  for (int rank : ranks)
+    if (rank == self)
+      add_own(own);
+    else
+      add(arrivals.next(own));
+}
+
+void Fold::begin_piece(MPI_Count count) {
+  accumulated_.count = incoming_.count = count;
+  next_ = 0;
+}
+
+void Fold::step() {
+  const bool is_first = next_ == 0;
+  operands_[next_++]->read_into(incoming_);
+  if (!is_first && error_ == MPI_SUCCESS && incoming_.count > 0)
+    error_ = PMPI_Reduce_local(accumulated_.address, incoming_.address, static_cast<int>(incoming_.count),
+                               incoming_.type, op_);
+  std::swap(accumulated_, incoming_);
+}
+
+const TypedBuffer& Fold::fold_piece(MPI_Count count) {
+  begin_piece(count);
+  while (next_ < operands_.size()) step();
+  return accumulated_;
+}
+
+int Fold::error() const {
+  for (const auto& operand : operands_)
+    if (operand->error() != MPI_SUCCESS) return operand->error();
+  return error_;
+}
+
+void Fold::put_into(const Call& call, const TypedBuffer& result, const TypedBuffer& own) {
   if (!may_overlap(own, result)) mpi::renew(call.runtime(), result, mpi::packed_bytes(result));
-  for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
-    copy_local(fold.fold_piece(count), piece_of(result, begin, count));
+  for_each_piece(result.count, result.type, [&](MPI_Count begin, MPI_Count count) {
+    copy_local(fold_piece(count), piece_of(result, begin, count));
   });
+}
+
+void Fold::send_to(const Call& call, int rank, MPI_Count count) {
+  for_each_piece(count, accumulated_.type,
+                 [&](MPI_Count, MPI_Count length) { collective::send_to(call, rank, fold_piece(length)); });
+}
+
+int fold_into(const Call& call, const Receives& come, const TypedBuffer& own, void* out, MPI_Op op) {
+  Arrivals arrivals(call, come);
+  Fold fold(own, op);
+  fold.add_ranks(call.comm().one_group().ranks(0), call.comm().rank, own, arrivals);
+  fold.put_into(call, TypedBuffer{out, own.count, own.type}, own);
   return fold.error();
 }
 

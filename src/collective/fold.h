@@ -1,11 +1,14 @@
-// Reduction of what all ranks contribute, in rank order, by one rank.
+// Reduction of vectors, one of each rank or one of each node, in a given order.
 //
 // ((v0 op v1) op v2) op ...: the same association in every run and for every schedule, so that results are
 // bit-identical and operations that do not commute are served. Vectors are folded a piece at a time, from where the
-// contributions wait: two temporaries of a piece, whatever the number of ranks and the length of the vectors.
+// contributions wait: two temporaries of a piece, whatever the number of ranks and the length of the vectors. A fold
+// may be what another one takes in.
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "collective/collective.h"
@@ -31,49 +34,91 @@ void for_each_piece(MPI_Count count, MPI_Datatype type, Visit visit) {
 // `count` elements of a buffer.
 TypedBuffer piece_of(const TypedBuffer& buffer, MPI_Count begin, MPI_Count count);
 
+// What a rank contributes with these arguments.
+inline TypedBuffer own_contribution(const TypedBuffer& in, void* out) {
+  return TypedBuffer{in.address == MPI_IN_PLACE ? out : in.address, in.count, in.type};
+}
+
+// Expects a vector like `buffer` that `rank` sends in pieces. Their number.
+size_t expect_pieces(Receives& receives, int rank, const TypedBuffer& buffer);
+
 // Receives a vector that `root` sends in pieces.
 int receive_pieces(const Call& call, const char* operation, int root, const TypedBuffer& buffer);
 
-class Fold {
+// A vector that comes from front to back.
+class Operand {
  public:
-  // `own` is this rank's contribution. REQUIRES: `receives` expects other ranks, in rank order, all that come
-  // before any that step() will take in, and all have come.
-  Fold(const Call& call, const Receives& receives, const TypedBuffer& own, MPI_Op op);
-  Fold(const Fold&) = delete;
-  Fold& operator=(const Fold&) = delete;
-  ~Fold();
+  Operand() = default;
+  Operand(const Operand&) = delete;
+  Operand& operator=(const Operand&) = delete;
+  virtual ~Operand() = default;
 
-  // Turns to the next `count` elements of all contributions, at most a piece.
+  // Puts the next elements into `piece`, which takes no more than a piece.
+  virtual void read_into(const TypedBuffer& piece) = 0;
+
+  // An MPI error class: of the first thing that went wrong.
+  virtual int error() const { return MPI_SUCCESS; }
+};
+
+// The next messages that a call has received, each once.
+class Arrivals {
+ public:
+  Arrivals(const Call& call, const Receives& come) : call_(call), come_(come) {}
+
+  // The vector that the next `messages` are, of the length of `buffer`. To be used while the receives live.
+  std::unique_ptr<Operand> next(const TypedBuffer& buffer, size_t messages = 1);
+
+ private:
+  const Call& call_;
+  const Receives& come_;
+  size_t next_ = 0;
+};
+
+class Fold final : public Operand {
+ public:
+  // Of vectors of the length of `buffer`.
+  Fold(const TypedBuffer& buffer, MPI_Op op);
+
+  void add(std::unique_ptr<Operand> last) { operands_.push_back(std::move(last)); }
+  void add_own(const TypedBuffer& buffer);
+  // Those of `ranks`: of this one `own`, of the others the next that have arrived.
+  void add_ranks(const std::vector<int>& ranks, int self, const TypedBuffer& own, Arrivals& arrivals);
+
+  // Turns to the next `count` elements of all vectors, at most a piece.
   void begin_piece(MPI_Count count);
 
-  // Takes the next rank's contribution to the piece in; the first call gives rank 0's.
+  // Takes the next vector's part of the piece in; the first call gives the first vector's.
   void step();
 
-  // The fold of all contributions to the piece so far.
+  // The fold of all that have been taken in.
   const TypedBuffer& value() const { return accumulated_; }
 
   // All of it.
   const TypedBuffer& fold_piece(MPI_Count count);
 
-  // An MPI error class: of the first thing that went wrong.
-  int error() const { return error_; }
+  void read_into(const TypedBuffer& piece) override { copy_local(fold_piece(piece.count), piece); }
+  int error() const override;
+
+  // The next elements, as many as `result` has, put there. `own`, which may be among the operands, may lie in the
+  // memory of the result, but not before its beginning.
+  void put_into(const Call& call, const TypedBuffer& result, const TypedBuffer& own);
+
+  // The next `count` elements, sent in pieces.
+  void send_to(const Call& call, int rank, MPI_Count count);
 
  private:
-  Call call_;
-  const Receives& receives_;
-  std::vector<mpi::ArrivedStream> contributions_;
-  TypedBuffer own_;  // from the current piece on
   MPI_Op op_;
   MPI_Count longest_;  // of the pieces
+  std::vector<std::unique_ptr<Operand>> operands_;
   int error_ = MPI_SUCCESS;
-  int next_rank_ = 0;
+  size_t next_ = 0;  // of the operands
   mpi::TypedTemporary temporaries_[2];
   TypedBuffer accumulated_;
   TypedBuffer incoming_;
 };
 
-// The contributions of all others have come: folds them with `own`, and leaves the result in `out`. `own` may lie in
-// the memory of the result, but not before its beginning. An MPI error class.
+// The contributions of all others have come: folds them with `own`, in rank order, and leaves the result in `out`.
+// `own` may lie in the memory of the result, but not before its beginning. An MPI error class.
 int fold_into(const Call& call, const Receives& come, const TypedBuffer& own, void* out, MPI_Op op);
 
 }  // namespace spillway::collective

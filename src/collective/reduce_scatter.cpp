@@ -1,4 +1,5 @@
 #include "collective/fold.h"
+#include "collective/selection.h"
 #include "mpi/arguments.h"
 
 namespace spillway::collective {
@@ -18,15 +19,11 @@ int fold_at_first_rank(Runtime& runtime, const Communicator& comm, const TypedBu
   Receives receives(call, kOperation);
   receives.expect_all_but(0);
   receives.wait();
-  Fold fold(call, receives, own, op);
-  for (int rank = 0; rank < comm.size; ++rank)
-    for_each_piece(counts[rank], own.type, [&](MPI_Count begin, MPI_Count count) {
-      const TypedBuffer& value = fold.fold_piece(count);
-      if (rank == 0)
-        copy_local(value, piece_of(mine, begin, count));
-      else
-        send_to(call, rank, value);
-    });
+  Arrivals arrivals(call, receives);
+  Fold fold(own, op);
+  fold.add_ranks(comm.one_group().ranks(0), 0, own, arrivals);
+  fold.put_into(call, mine, own);
+  for (int rank = 1; rank < comm.size; ++rank) fold.send_to(call, rank, counts[rank]);
   return fold.error();
 }
 
@@ -36,7 +33,7 @@ int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, v
                    MPI_Datatype type, MPI_Op op) {
   TypedBuffer own = mpi::input_buffer(in == MPI_IN_PLACE ? out : in, 0, type);
   for (int rank = 0; rank < comm.size; ++rank) own.count += counts[rank];
-  if (mpi::packed_bytes(own) > mpi::kPieceBytes)
+  if (!is_scattered_by_first_rank(own))
     return run(comm, reduce_scatter_of_all(runtime, comm, in, out, counts, type, op));
   return mpi::raise(comm.handle, fold_at_first_rank(runtime, comm, own, out, counts, op));
 }

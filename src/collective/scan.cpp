@@ -7,7 +7,7 @@ namespace spillway::collective {
 // nothing.
 int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, bool exclusive) {
   const Call call(runtime, comm);
-  const TypedBuffer own{in.address == MPI_IN_PLACE ? out : in.address, in.count, in.type};
+  const TypedBuffer own = own_contribution(in, out);
   const TypedBuffer mine{out, in.count, in.type};
   const char* operation = exclusive ? "MPI_Exscan" : "MPI_Scan";
   if (comm.rank != 0) {
@@ -17,7 +17,9 @@ int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void
   Receives receives(call, operation);
   receives.expect_all_but(0);
   receives.wait();
-  Fold fold(call, receives, own, op);
+  Arrivals arrivals(call, receives);
+  Fold fold(own, op);
+  fold.add_ranks(comm.one_group().ranks(0), 0, own, arrivals);
   for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
     fold.begin_piece(count);
     for (int rank = 0; rank < comm.size; ++rank) {
@@ -36,18 +38,16 @@ int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void
 Operation scan_of_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op,
                       bool exclusive) {
   const Call call(runtime, comm);
-  const TypedBuffer own{in.address == MPI_IN_PLACE ? out : in.address, in.count, in.type};
+  const TypedBuffer own = own_contribution(in, out);
   Receives receives(call, exclusive ? "MPI_Iexscan" : "MPI_Iscan");
   for (int rank = 0; rank < comm.rank; ++rank) receives.expect(rank);
   send_to_others_from(call, comm.rank + 1, own);
   return Operation(std::move(receives), [call, own, out, op, exclusive](Receives& come) {
-    Fold fold(call, come, own, op);
-    const int last = exclusive ? call.comm().rank - 1 : call.comm().rank;
-    for_each_piece(own.count, own.type, [&](MPI_Count begin, MPI_Count count) {
-      fold.begin_piece(count);
-      for (int rank = 0; rank <= last; ++rank) fold.step();
-      if (last >= 0) copy_local(fold.value(), piece_of(TypedBuffer{out, own.count, own.type}, begin, count));
-    });
+    Arrivals arrivals(call, come);
+    Fold fold(own, op);
+    for (size_t i = 0; i < come.count(); ++i) fold.add(arrivals.next(own));
+    if (!exclusive) fold.add_own(own);
+    if (come.count() > 0 || !exclusive) fold.put_into(call, TypedBuffer{out, own.count, own.type}, own);
     return fold.error();
   });
 }

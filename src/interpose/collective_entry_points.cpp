@@ -187,22 +187,24 @@ DEFINE_REQUESTS(Barrier, Ibarrier, , (), (), barrier())
 SPILLWAY_DEFINE_BOTH(DEFINE_MOVEMENTS)
 
 // The blocking form is an algorithm of its own: OURS.
-#define DEFINE_REDUCTION_OF_ALL(NAME, I_NAME, S, COUNT_PARAMETER, PLAN, OURS)                                        \
-  SPILLWAY_ENTRY int MPI_##NAME##S(const void* in, void* out, COUNT_PARAMETER, MPI_Datatype type, MPI_Op op,         \
-                                   MPI_Comm comm) {                                                                  \
-    const auto ours = [&](Runtime& r, const Communicator& c) {                                                       \
-      const int error = check_all(c, Planner{c, Lifetime::call}.PLAN(in, out, count, type, op));                     \
-      return error != MPI_SUCCESS ? spillway::mpi::raise(comm, error) : collective::OURS;                            \
-    };                                                                                                               \
-    return blocking_entry("MPI_" #NAME, comm, ours, [&] { return PMPI_##NAME##S(in, out, count, type, op, comm); }); \
-  }                                                                                                                  \
-  DEFINE_REQUESTS(NAME, I_NAME, S, (const void* in, void* out, COUNT_PARAMETER, MPI_Datatype type, MPI_Op op, ),     \
-                  (in, out, count, type, op, ), PLAN(in, out, count, type, op))
+#define DEFINE_REDUCTION(NAME, I_NAME, S, PARAMETERS, ARGUMENTS, PLAN, OURS)                                       \
+  SPILLWAY_ENTRY int MPI_##NAME##S(SPILLWAY_LIST PARAMETERS MPI_Comm comm) {                                       \
+    const auto ours = [&](Runtime& r, const Communicator& c) {                                                     \
+      const int error = check_all(c, Planner{c, Lifetime::call}.PLAN);                                             \
+      return error != MPI_SUCCESS ? spillway::mpi::raise(comm, error) : collective::OURS;                          \
+    };                                                                                                             \
+    return blocking_entry("MPI_" #NAME, comm, ours, [&] { return PMPI_##NAME##S(SPILLWAY_LIST ARGUMENTS comm); }); \
+  }                                                                                                                \
+  DEFINE_REQUESTS(NAME, I_NAME, S, PARAMETERS, ARGUMENTS, PLAN)
+#define DEFINE_REDUCTION_OF_ALL(NAME, I_NAME, S, COUNT_PARAMETER, PLAN, OURS)                                     \
+  DEFINE_REDUCTION(NAME, I_NAME, S, (const void* in, void* out, COUNT_PARAMETER, MPI_Datatype type, MPI_Op op, ), \
+                   (in, out, count, type, op, ), PLAN(in, out, count, type, op), OURS)
 
 #define DEFINE_REDUCTIONS(S, COUNT, DISPL)                                                                   \
-  DEFINE_ALL_FORMS(Reduce, Ireduce, S,                                                                       \
+  DEFINE_REDUCTION(Reduce, Ireduce, S,                                                                       \
                    (const void* in, void* out, COUNT count, MPI_Datatype type, MPI_Op op, int root, ),       \
-                   (in, out, count, type, op, root, ), reduce(in, out, count, type, op, root))               \
+                   (in, out, count, type, op, root, ), reduce(in, out, count, type, op, root),               \
+                   reduce(r, c, input_buffer(in, count, type), out, op, root))                               \
   DEFINE_REDUCTION_OF_ALL(Allreduce, Iallreduce, S, COUNT count, allreduce,                                  \
                           allreduce(r, c, input_buffer(in, count, type), out, op))                           \
   DEFINE_REDUCTION_OF_ALL(Scan, Iscan, S, COUNT count, scan,                                                 \

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "collective/selection.h"
 #include "mpi/arguments.h"
 
 namespace spillway::interpose {
@@ -258,7 +259,7 @@ Plan Planner::reduce(const void* in, void* out, MPI_Count count, MPI_Datatype ty
   Plan plan = reduction(count, type, op);
   plan.root = root;
   plan.begin = [from = input_buffer(in, count, type), out, op, root](Runtime& r, const Communicator& c) {
-    return collective::reduce(r, c, from, out, op, root);
+    return collective::reduce_to_root(r, c, from, out, op, root);
   };
   return plan;
 }

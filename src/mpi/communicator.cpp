@@ -61,6 +61,21 @@ std::shared_ptr<const Communicator> Communicator::for_persistent() {
   return with_lane(CollectiveLane::persistent(persistent_collectives_++));
 }
 
+const RankGroups& Communicator::groups_by_node(const node::LocalRank& self) const {
+  if (by_node_ == nullptr) {
+    std::vector<uint32_t> nodes;
+    nodes.reserve(peers.size());
+    for (uint32_t peer : peers) nodes.push_back(self.place_of(peer).node);
+    by_node_ = std::make_unique<const RankGroups>(nodes);
+  }
+  return *by_node_;
+}
+
+const RankGroups& Communicator::one_group() const {
+  if (one_group_ == nullptr) one_group_ = std::make_unique<const RankGroups>(RankGroups::one(size));
+  return *one_group_;
+}
+
 void Communicator::stand_in(MPI_Errhandler error_handler) {
   PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &handle);  // copies no attributes
   PMPI_Comm_set_errhandler(handle, error_handler);

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "mpi/collective_lane.h"
+#include "mpi/rank_groups.h"
+#include "node/local_rank.h"
 
 namespace spillway::mpi {
 
@@ -47,6 +49,10 @@ struct Communicator {
   // Of the collective operation that begins; its first step's. To be called once by each.
   int next_collective_tag() const { return lane_.next_tag(); }
 
+  // Its ranks by nodes, and all in one group. REQUIRES: it is no intercommunicator.
+  const RankGroups& groups_by_node(const node::LocalRank& self) const;
+  const RankGroups& one_group() const;
+
   // Of both groups, in the same order everywhere.
   std::vector<uint32_t> members() const;
 
@@ -66,6 +72,8 @@ struct Communicator {
 
   // Counts what is done with the communicator, and is no part of what it is.
   mutable CollectiveLane lane_ = CollectiveLane::blocking();
+  mutable std::unique_ptr<const RankGroups> by_node_;  // from when they are asked for
+  mutable std::unique_ptr<const RankGroups> one_group_;
   std::shared_ptr<const Communicator> for_nonblocking_;
   uint32_t persistent_collectives_ = 0;  // that have been prepared on this one
 };
