@@ -126,6 +126,28 @@ def test_says_what_it_says_on_plain_mpi(run, job, plain_mpi, program, flavour, n
     assert run(*job(name, flavour, 2, 1), timeout_s=LIMIT_S).stdout == plain.stdout != ""
 
 
+@pytest.mark.parametrize(("ranks", "slots", "per_node"), [(6, 1, 1), (7, 3, 3)])
+def test_reductions_combine_within_nodes(run, job, flavour, ranks, slots, per_node):
+    """Also for ranks that are on the nodes in any order."""
+    run(*job("local_reductions", flavour, ranks, slots, ranks_per_node=per_node), "strict", timeout_s=LIMIT_S)
+
+
+def test_sums_are_the_same_in_every_run_on_the_same_nodes(run, job, flavour):
+    """The program prints a digest of sums that rounding makes depend on the order."""
+    first, second = (
+        run(*job("local_reductions", flavour, 5, slots, ranks_per_node=2), "strict", timeout_s=LIMIT_S).stdout
+        for slots in (1, 2)
+    )
+    assert first == second
+
+
+def test_reductions_combine_as_on_plain_mpi(run, job, plain_mpi, program, flavour):
+    """Of two ranks a sum is the same in any order."""
+    plain = run(*plain_mpi(flavour, 2), program("local_reductions", flavour), timeout_s=LIMIT_S)
+    spillway = run(*job("local_reductions", flavour, 2, 1, ranks_per_node=1), timeout_s=LIMIT_S)
+    assert spillway.stdout == plain.stdout
+
+
 def test_ranks_that_wait_in_the_mpi_library_let_each_other_work(run, job, program, flavour):
     """4 ranks on one processor, which spin in MPICH: each fence took 32 ms, the time slices of all, and takes 0.1."""
     if flavour == "mpich" and "libucp.so" not in run("ldd", program("fences", flavour)).stdout:
