@@ -7,7 +7,7 @@
 namespace spillway::collective {
 namespace {
 
-constexpr const char* kOperation = "MPI_Allreduce";
+constexpr const char* kAllreduce = "MPI_Allreduce";
 
 // The blocking form. The first rank of each group folds what its ranks contribute, a block after the other, and has
 // each folded by the first rank of another group with what comes of that block from all groups, which sends it to all.
@@ -48,7 +48,7 @@ class GroupedAllreduce {
 
   // Sends the blocks to those who fold them, and keeps its own.
   void fold_group() {
-    Receives receives(call_, kOperation);
+    Receives receives(call_, kAllreduce);
     for (int rank : groups_.ranks(group_))
       if (rank != call_.comm().rank) receives.expect(rank);
     if (own_.address != result_.address) receives.will_fill(result_);
@@ -67,7 +67,7 @@ class GroupedAllreduce {
   // Of this rank, with what it has of its own group already.
   void fold_block() {
     const TypedBuffer mine = block(group_);
-    Receives receives(call_, kOperation);
+    Receives receives(call_, kAllreduce);
     size_t messages = 0;
     for (int group = 0; group < groups_.count(); ++group)
       if (group != group_) messages = expect_pieces(receives, groups_.first(group), mine);
@@ -85,7 +85,7 @@ class GroupedAllreduce {
   }
 
   void take_results() {
-    Receives receives(call_, kOperation);
+    Receives receives(call_, kAllreduce);
     for (int i = 0; i < blocks_; ++i)
       if (!is_mine(i)) receives.expect(groups_.first(i), Step::second);
     fill_other_blocks(receives);

@@ -5,7 +5,7 @@
 namespace spillway::collective {
 namespace {
 
-constexpr const char* kOperation = "MPI_Barrier";
+constexpr const char* kBarrier = "MPI_Barrier";
 const TypedBuffer kNothing{nullptr, 0, MPI_BYTE};
 
 int take(Receives& receives) {
@@ -26,7 +26,7 @@ int barrier(Runtime& runtime, const Communicator& comm) {
   const mpi::RankGroups& nodes = comm.groups_by_node(runtime.self);
   const int node = nodes.of(comm.rank);
   if (comm.rank == nodes.first(node)) {
-    Receives contributions(call, kOperation);
+    Receives contributions(call, kBarrier);
     for (int rank : nodes.ranks(node))
       if (rank != comm.rank) contributions.expect(rank);
     for (int other = 1; comm.rank == 0 && other < nodes.count(); ++other) contributions.expect(nodes.first(other));
@@ -37,7 +37,7 @@ int barrier(Runtime& runtime, const Communicator& comm) {
     return MPI_SUCCESS;
   }
   send_to(call, comm.rank == nodes.first(node) ? 0 : nodes.first(node), kNothing);
-  Receives end(call, kOperation);
+  Receives end(call, kBarrier);
   end.expect(0);
   hear(end);
   return MPI_SUCCESS;

@@ -7,7 +7,7 @@
 namespace spillway::collective {
 namespace {
 
-constexpr const char* kOperation = "MPI_Reduce";
+constexpr const char* kReduce = "MPI_Reduce";
 
 // The other members of the group, then those who fold for other groups.
 int fold_contributions(const Call& call, const RankGroups& groups, const TypedBuffer& own, void* out, MPI_Op op,
@@ -15,7 +15,7 @@ int fold_contributions(const Call& call, const RankGroups& groups, const TypedBu
   const int self = call.comm().rank, own_group = groups.of(self);
   const std::vector<int>& members = groups.ranks(own_group);
   const bool is_root = self == root;
-  Receives receives(call, kOperation);
+  Receives receives(call, kReduce);
   size_t messages = 0;
   for (int rank : members)
     if (rank != self) receives.expect(rank);

@@ -5,7 +5,7 @@
 namespace spillway::collective {
 namespace {
 
-constexpr const char* kOperation = "MPI_Reduce_scatter";
+constexpr const char* kReduceScatter = "MPI_Reduce_scatter";
 
 // Rank 0 folds: few messages.
 int fold_at_first_rank(Runtime& runtime, const Communicator& comm, const TypedBuffer& own, void* out,
@@ -14,9 +14,9 @@ int fold_at_first_rank(Runtime& runtime, const Communicator& comm, const TypedBu
   const TypedBuffer mine{out, counts[comm.rank], own.type};
   if (comm.rank != 0) {
     send_to(call, 0, own);
-    return receive_pieces(call, kOperation, 0, mine);
+    return receive_pieces(call, kReduceScatter, 0, mine);
   }
-  Receives receives(call, kOperation);
+  Receives receives(call, kReduceScatter);
   receives.expect_all_but(0);
   receives.wait();
   Arrivals arrivals(call, receives);
@@ -42,7 +42,7 @@ int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, v
 Operation reduce_scatter_of_all(Runtime& runtime, const Communicator& comm, const void* in, void* out,
                                 const Numbers& counts, MPI_Datatype type, MPI_Op op) {
   const Call call(runtime, comm);
-  Receives receives(call, kOperation);
+  Receives receives(call, kReduceScatter);
   receives.expect_all_but(comm.rank);
   TypedBuffer slice = mpi::input_buffer(in == MPI_IN_PLACE ? out : in, 0, type);
   TypedBuffer own;
