@@ -74,6 +74,15 @@ def test_checks_itself_on_virtual_nodes(run, job, flavour, name):
     assert finished.stdout
 
 
+@pytest.mark.parametrize("algorithm", ["flat", "binomial", "scatter-allgather"])
+def test_collectives_check_themselves_whichever_way_they_take_between_nodes(run, job, flavour, algorithm, tmp_path):
+    (tmp_path / "rules").write_text(f"any any {algorithm}\n")
+    for name in ("data_movement", "long_vectors"):
+        words = job(name, flavour, 5, 2, ranks_per_node=1)
+        words[2:2] = ["--broadcasts", tmp_path / "rules"]
+        assert run(*words, "strict", timeout_s=LIMIT_S).stdout
+
+
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "thread_levels"])
 def test_checks_itself_with_other_versions_of_the_libraries(run, job, other_flavour, name):
     run(*job(name, other_flavour, 4, 2), timeout_s=LIMIT_S)
