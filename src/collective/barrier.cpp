@@ -6,10 +6,11 @@ namespace spillway::collective {
 namespace {
 
 constexpr const char* kBarrier = "MPI_Barrier";
-const TypedBuffer kNothing{nullptr, 0, MPI_BYTE};
+
+TypedBuffer nothing() { return TypedBuffer{nullptr, 0, MPI_BYTE}; }
 
 int take(Receives& receives) {
-  return receives.deliver_all([](int) { return kNothing; }, MPI_SUCCESS);
+  return receives.deliver_all([](int) { return nothing(); }, MPI_SUCCESS);
 }
 
 void hear(Receives& receives) {
@@ -33,10 +34,10 @@ int barrier(Runtime& runtime, const Communicator& comm) {
     hear(contributions);
   }
   if (comm.rank == 0) {
-    send_to_others(call, kNothing);
+    send_to_others(call, nothing());
     return MPI_SUCCESS;
   }
-  send_to(call, comm.rank == nodes.first(node) ? 0 : nodes.first(node), kNothing);
+  send_to(call, comm.rank == nodes.first(node) ? 0 : nodes.first(node), nothing());
   Receives end(call, kBarrier);
   end.expect(0);
   hear(end);
@@ -47,7 +48,7 @@ Operation barrier_of_all(Runtime& runtime, const Communicator& comm) {
   const Call call(runtime, comm);
   Receives receives(call, "MPI_Ibarrier");
   receives.expect_all_but(comm.rank);
-  send_to_others(call, kNothing);
+  send_to_others(call, nothing());
   return Operation(std::move(receives), take);
 }
 

@@ -19,7 +19,7 @@ using mpi::TypedBuffer;
 class Receives {
  public:
   Receives(const Call& call, const char* operation);
-  Receives(Receives&&) = default;
+  Receives(Receives&&) noexcept = default;
 
   void expect(int rank, Step step = Step::first);
   void expect_all_but(int rank);
