@@ -1,9 +1,16 @@
 """Jobs on several hosts, which are network namespaces of this machine."""
 
+import sys
+from pathlib import Path
 from typing import Callable, Iterator, List
 
 import pytest
-from network import CannotMakeNetwork, Network
+from marked_processes import MARK_VARIABLE
+
+SOURCE = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(SOURCE / "bench"))
+
+from measuring.network import CannotMakeNetwork, Network  # noqa: E402
 
 HOSTS = 3
 
@@ -11,11 +18,15 @@ HOSTS = 3
 @pytest.fixture
 def network(tmp_path) -> Iterator[Network]:
     try:
-        made = Network(tmp_path, HOSTS)
+        with Network(tmp_path, HOSTS, kept=[MARK_VARIABLE]) as made:
+            yield made
     except CannotMakeNetwork as reason:
         pytest.skip(f"no network of several hosts can be made here: {reason}")
-    yield made
-    made.remove()
+
+
+@pytest.fixture
+def nothing_left_behind(network, nothing_left_behind) -> None:
+    """Looks before the network goes, as all that still runs there goes with it."""
 
 
 @pytest.fixture

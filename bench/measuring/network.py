@@ -1,0 +1,174 @@
+"""Hosts on one machine: network namespaces with names and addresses of their own, joined by a bridge over shaped links.
+
+Their programs are started as ssh would start them: by a shell, with nothing of the environment. Only root may make them.
+"""
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+import uuid
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence
+
+# Where ssh would log in, there is a shell in the namespace, with a host name of its own.
+_SHELL_ELSEWHERE = """#!/bin/sh
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1
+shift
+exec ip netns exec "{prefix}-${{host##*.}}" unshare --uts {ipc} sh -c 'hostname "$0"; exec env -i "$@"' \\
+  "{prefix}-${{host##*.}}" PATH="$PATH" HOME="$HOME" {kept} sh -c "$*"
+"""
+
+# Ignores what ^C sends to the whole terminal; ends when its standard input does. What still runs on a host goes first:
+# it would keep the namespace alive.
+_WATCHER = """trap '' INT TERM HUP
+cat >/dev/null
+bridge=$1
+shift
+for host; do
+  tries=100
+  while pids=$(ip netns pids "$host") && [ -n "$pids" ] && [ $((tries -= 1)) -gt 0 ]; do
+    kill -KILL $pids
+    sleep 0.05
+  done
+  ip link delete "$host"
+  ip netns delete "$host"
+done
+ip link delete "$bridge"
+"""
+
+
+class CannotMakeNetwork(Exception):
+    """Says why."""
+
+
+def _output_of(*words: str) -> str:
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise CannotMakeNetwork(f"{' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _unused_subnet() -> str:
+    """The first three numbers of 254 addresses that mean nothing on this machine yet."""
+    used = _output_of("ip", "-4", "route", "show", "table", "all")
+    while True:
+        subnet = f"10.{random.randint(77, 176)}.{random.randint(0, 249)}"
+        if not re.search(rf"\b{re.escape(subnet)}\.", used):
+            return subnet
+
+
+class Network:
+    """In use from entering to leaving. `hosts` are the addresses of so many hosts, `address` is this machine's own among
+    them. Each link has a rate in each direction, in the words of tc(8); programs elsewhere get the variables `kept` of the
+    environment. Hosts share memory unless they have `own_ipc`: by its namespace UCX, which is below MPICH, tells whether two
+    ranks are on one machine, and if so goes past the links. (If not, Debian's MPICH 4.0 sends over TCP, after which it at
+    times waits for ever in MPI_Finalize.)
+
+    Another process waits for the end of this one, however it ends, and takes away the network with all that runs there.
+    """
+
+    def __init__(
+        self, folder: Path, host_count: int, rate: str = "1gbit", kept: Sequence[str] = (), own_ipc: bool = False
+    ) -> None:
+        self._prefix = "spw" + uuid.uuid4().hex[:6]
+        self._host_count = host_count
+        self._rate = rate
+        self._kept = " ".join(f'{name}="${name}"' for name in kept)
+        self._ipc = "--ipc" if own_ipc else ""
+        self._remote_shell = folder / "remote-shell"
+        self._watcher: Optional[subprocess.Popen] = None
+
+    def __enter__(self) -> "Network":
+        for program in ("ip", "tc", "unshare", "hostname"):
+            if shutil.which(program) is None:
+                raise CannotMakeNetwork(f"there is no program `{program}`")
+        if os.geteuid() != 0:
+            raise CannotMakeNetwork("only root may make network namespaces")
+        subnet = _unused_subnet()
+        self.address = f"{subnet}.254"
+        self.hosts: List[str] = [f"{subnet}.{number}" for number in range(1, self._host_count + 1)]
+        names = [self._prefix, *map(self.name_of, self.hosts)]
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", _WATCHER, "sh", *names],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            self._make()
+        except BaseException:
+            self._take_away()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._take_away()
+
+    def _make(self) -> None:
+        _output_of("ip", "link", "add", self._prefix, "type", "bridge")
+        _output_of("ip", "address", "add", f"{self.address}/24", "dev", self._prefix)
+        _output_of("ip", "link", "set", self._prefix, "up")
+        for host in self.hosts:
+            name = self.name_of(host)
+            _output_of("ip", "netns", "add", name)
+            inside = ("ip", "-n", name)
+            _output_of("ip", "link", "add", name, "type", "veth", "peer", "name", "net0", "netns", name)
+            _output_of("ip", "link", "set", name, "master", self._prefix, "up")
+            _output_of(*inside, "address", "add", f"{host}/24", "dev", "net0")
+            _output_of(*inside, "link", "set", "net0", "up")
+            _output_of(*inside, "link", "set", "lo", "up")
+            for place, device in (([], name), (["-n", name], "net0")):
+                shape = ("root", "tbf", "rate", self._rate, "burst", "256kb", "latency", "50ms")
+                _output_of("tc", *place, "qdisc", "add", "dev", device, *shape)
+        shell = _SHELL_ELSEWHERE.format(prefix=self._prefix, kept=self._kept, ipc=self._ipc)
+        self._remote_shell.write_text(shell)
+        self._remote_shell.chmod(0o755)
+
+    def _take_away(self) -> None:
+        assert self._watcher is not None and self._watcher.stdin is not None
+        self._watcher.stdin.close()
+        self._watcher.wait()
+
+    def name_of(self, host: str) -> str:
+        """Its host name, that of its namespace, and its end of the cable here."""
+        return f"{self._prefix}-{host.rpartition('.')[2]}"
+
+    def cut(self, host: str) -> None:
+        _output_of("ip", "link", "set", self.name_of(host), "down")
+
+    def processes_of(self, host: str) -> List[int]:
+        return [int(pid) for pid in _output_of("ip", "netns", "pids", self.name_of(host)).split()]
+
+    def end_processes(self) -> None:
+        """Kills whatever still runs on the hosts."""
+        while left := [pid for host in self.hosts for pid in self.processes_of(host)]:
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+            time.sleep(0.05)
+
+    def command_on(self, host: str, *words: str) -> List[str]:
+        """The words that start a program there, with the environment of this process."""
+        return ["ip", "netns", "exec", self.name_of(host), *words]
+
+    def received_bytes(self, host: str) -> int:
+        """What has come to it over its link."""
+        return int(Path(f"/sys/class/net/{self.name_of(host)}/statistics/tx_bytes").read_text())
+
+    @property
+    def environment(self) -> Dict[str, str]:
+        """For the MPI launchers."""
+        shell = str(self._remote_shell)
+        return {
+            "HYDRA_LAUNCHER_EXEC": shell,
+            "OMPI_MCA_plm_rsh_agent": shell,
+            "PRTE_MCA_plm_ssh_agent": shell,
+        }
