@@ -6,25 +6,19 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from measuring import machine
 from measuring.build import Build, add_build_options
-from measuring.process_tree import executable, processor_times_ns
+from measuring.process_tree import Reading, descendants, executable, percent_of_core, reading
 from measuring.program_run import RunFailed, run
 from measuring.table import table
 from measuring.verdict import verdict
 
 TARGET_PERCENT = 1.0
-
-
-class Reading(NamedTuple):
-    at_ns: int
-    times_ns: Dict[int, int]  # processor time so far, by process
 
 
 class Use(NamedTuple):
@@ -35,17 +29,8 @@ class Use(NamedTuple):
     other_processes: float  # launchers, Spillway's agent and the parents of its ranks
 
 
-def _reading(pid: int) -> Reading:
-    return Reading(time.monotonic_ns(), processor_times_ns(pid))
-
-
 def _use(first: Reading, second: Reading, program: str, ranks: int) -> Use:
-    elapsed = second.at_ns - first.at_ns
-    percent = {
-        pid: 100 * (used - first.times_ns[pid]) / elapsed
-        for pid, used in second.times_ns.items()
-        if pid in first.times_ns
-    }
+    percent = percent_of_core(first, second)
     own = sorted((value for pid, value in percent.items() if executable(pid) == program), reverse=True)
     if len(own) != ranks:
         raise RunFailed(f"{len(own)} of {ranks} ranks found among the processes")
@@ -64,7 +49,7 @@ def measure(command: List[str], program: str, options: argparse.Namespace) -> Us
     def read(line: str) -> None:
         assert root is not None
         if line in ("begin", "end"):
-            readings.append(_reading(root.pid))
+            readings.append(reading(descendants(root.pid)))
         if line == "end":
             uses.append(_use(readings[0], readings[1], program, options.ranks))
 

@@ -1,7 +1,8 @@
-"""The processes below one that was started, as /proc shows them."""
+"""The processes below one that was started, as /proc shows them, and the processor time that processes use."""
 
 import os
-from typing import Dict, Iterator, List
+import time
+from typing import Dict, Iterable, Iterator, List, NamedTuple
 
 
 def _children(pid: int) -> List[int]:
@@ -46,6 +47,20 @@ def processor_time_ns(pid: int) -> int:
     return total
 
 
-def processor_times_ns(pid: int) -> Dict[int, int]:
-    """The same for each descendant."""
-    return {each: processor_time_ns(each) for each in descendants(pid)}
+class Reading(NamedTuple):
+    at_ns: int
+    times_ns: Dict[int, int]  # processor time so far, by process
+
+
+def reading(pids: Iterable[int]) -> Reading:
+    return Reading(time.monotonic_ns(), {pid: processor_time_ns(pid) for pid in pids})
+
+
+def percent_of_core(first: Reading, second: Reading) -> Dict[int, float]:
+    """What each process has used between two readings; none that only one of them knows."""
+    elapsed = second.at_ns - first.at_ns
+    return {
+        pid: 100 * (used - first.times_ns[pid]) / elapsed
+        for pid, used in second.times_ns.items()
+        if pid in first.times_ns
+    }

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from typing import Callable, List, NamedTuple, Optional
+from typing import Callable, List, Mapping, NamedTuple, Optional
 
 # What `spillway run` needs to end all ranks after a signal, and then some.
 END_S = 15.0
@@ -27,8 +27,10 @@ def run(
     limit_s: float,
     on_start: Optional[Callable[[subprocess.Popen], None]] = None,
     on_line: Optional[Callable[[str], None]] = None,
+    environment: Optional[Mapping[str, str]] = None,
 ) -> Outcome:
-    """Raises RunFailed. `on_start` gets the process, `on_line` each line of standard output when it comes.
+    """Raises RunFailed. `on_start` gets the process, `on_line` each line of standard output when it comes, and
+    `environment` is added to that of this process.
 
     Standard error is not shown; its last lines are part of RunFailed's text.
     """
@@ -36,7 +38,12 @@ def run(
     begin_processor_s = _processor_s_of_children()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+            env={**os.environ, **(environment or {})},
         )
         try:
             if on_start:
