@@ -1,27 +1,34 @@
-// small-operations: how long single operations take, in microseconds: the median of several batches.
+// small-operations KIND BYTES ROUNDS [BATCHES]: how long single operations take, in microseconds: the median of several
+// batches (11) of so many rounds. What the operations bring is looked at between the batches.
 //
-//   small-operations ping-pong BYTES ROUNDS   half a round trip between ranks 0 and 1
-//   small-operations allreduce BYTES ROUNDS   a sum of BYTES / 8 numbers over all ranks
-//   small-operations fence BYTES ROUNDS       a put of BYTES to the next rank's window, and a fence
-//   small-operations allocate BYTES ROUNDS    a piece of 1 to BYTES bytes is freed, another one is allocated, and its
-//   first
-//                                             byte written; 20,000 live
+//   ping-pong   half a round trip between ranks 0 and 1
+//   broadcast   of rank 0 to all others
+//   allreduce   a sum of BYTES / 8 numbers over all ranks
+//   fence       a put of BYTES to the next rank's window, and a fence
+//   allocate    a piece of 1 to BYTES bytes is freed, another one is allocated, and its first byte written; 20,000 live
+//
+// A batch begins at a barrier. Each rank takes its own time from leaving it until its own part is done, as clocks of
+// hosts differ, and the longest of these is the batch's: a broadcast has ended when the last rank has the data.
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <vector>
 
 namespace {
 
-constexpr int kBatches = 11;
-
 int rank = 0;
+int ranks = 0;
+std::vector<double> data;
+std::vector<double> received;  // by operations that do not receive into `data`
+MPI_Win window = MPI_WIN_NULL;
 
-void ping_pong(std::vector<double>& data) {
+void ping_pong() {
   const int count = static_cast<int>(data.size() * sizeof(double));
   if (rank == 0) {
     MPI_Send(data.data(), count, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
@@ -32,28 +39,24 @@ void ping_pong(std::vector<double>& data) {
   }
 }
 
-void allreduce(std::vector<double>& data) {
-  static std::vector<double> sum(data.size());
-  MPI_Allreduce(data.data(), sum.data(), static_cast<int>(data.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+void broadcast() { MPI_Bcast(data.data(), static_cast<int>(data.size()), MPI_DOUBLE, 0, MPI_COMM_WORLD); }
+
+void allreduce() {
+  MPI_Allreduce(data.data(), received.data(), static_cast<int>(data.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-MPI_Win window = MPI_WIN_NULL;
-
-void fence(std::vector<double>& data) {
-  static std::vector<double> received(data.size());
-  static int size = 0;
+void fence() {
   const int count = static_cast<int>(data.size());
   if (window == MPI_WIN_NULL) {
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Win_create(received.data(), static_cast<MPI_Aint>(data.size() * sizeof(double)), sizeof(double), MPI_INFO_NULL,
                    MPI_COMM_WORLD, &window);
     MPI_Win_fence(0, window);
   }
-  MPI_Put(data.data(), count, MPI_DOUBLE, (rank + 1) % size, 0, count, MPI_DOUBLE, window);
+  MPI_Put(data.data(), count, MPI_DOUBLE, (rank + 1) % ranks, 0, count, MPI_DOUBLE, window);
   MPI_Win_fence(0, window);
 }
 
-void allocate(std::vector<double>& data) {
+void allocate() {
   constexpr size_t kPieces = 20000;
   static std::vector<char*> pieces(kPieces);
   static uint32_t state = 1;
@@ -64,17 +67,54 @@ void allocate(std::vector<double>& data) {
   *piece = 1;
 }
 
+struct Kind {
+  const char* name;
+  void (*perform)();
+  int receivers;  // so many ranks from 1 on receive into their data what rank 0 has there
+  bool uses_received;
+  bool is_sum;
+};
+
+constexpr int kAll = 1 << 30;
+constexpr Kind kKinds[] = {
+    {"ping-pong", ping_pong, 1, false, false}, {"broadcast", broadcast, kAll, false, false},
+    {"allreduce", allreduce, 0, true, true},   {"fence", fence, 0, true, false},
+    {"allocate", allocate, 0, false, false},
+};
+
+// Each batch has other data, in a period that is no power of two: so no block passes for another one.
+double value(size_t place, int batch) { return static_cast<double>((place + static_cast<size_t>(batch)) % 1021 + 1); }
+
+void prepare(const Kind& kind, int batch) {
+  const bool receives = rank > 0 && rank <= kind.receivers;
+  for (size_t place = 0; place < data.size(); ++place) data[place] = receives ? 0 : value(place, batch);
+}
+
+void check(const Kind& kind, int batch) {
+  const std::vector<double>& result = kind.uses_received ? received : data;
+  const int times = kind.is_sum ? ranks : 1;
+  for (size_t place = 0; place < result.size(); ++place) {
+    if (result[place] == times * value(place, batch)) continue;
+    std::fprintf(stderr, "small-operations: rank %d has a wrong result at %zu\n", rank, place);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
+
 // Of one round. The first batch brings in code, memory and connections.
-double median_us(void (*operation)(std::vector<double>&), std::vector<double>& data, int rounds) {
+double median_us(const Kind& kind, int rounds, int batches) {
   std::vector<double> times;
-  for (int batch = 0; batch <= kBatches; ++batch) {
+  for (int batch = 0; batch <= batches; ++batch) {
+    prepare(kind, batch);
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
-    for (int round = 0; round < rounds; ++round) operation(data);
-    if (batch > 0) times.push_back((MPI_Wtime() - begin) / rounds * 1e6);
+    for (int round = 0; round < rounds; ++round) kind.perform();
+    const double elapsed = MPI_Wtime() - begin;
+    if (batch > 0) times.push_back(elapsed / rounds * 1e6);
+    check(kind, batch);
   }
-  std::nth_element(times.begin(), times.begin() + kBatches / 2, times.end());
-  return times[kBatches / 2];
+  MPI_Allreduce(MPI_IN_PLACE, times.data(), batches, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  std::nth_element(times.begin(), times.begin() + batches / 2, times.end());
+  return times[static_cast<size_t>(batches / 2)];
 }
 
 }  // namespace
@@ -82,13 +122,17 @@ double median_us(void (*operation)(std::vector<double>&), std::vector<double>& d
 int main(int argument_count, char** arguments) {
   MPI_Init(&argument_count, &arguments);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (argument_count != 4) MPI_Abort(MPI_COMM_WORLD, 2);
-  const std::string kind = arguments[1];
-  const bool is_ping_pong = kind == "ping-pong";
-  const auto operation = is_ping_pong ? ping_pong : kind == "fence" ? fence : kind == "allocate" ? allocate : allreduce;
-  std::vector<double> data(std::strtoull(arguments[2], nullptr, 10) / sizeof(double), 1.0);
-  const double us = median_us(operation, data, std::atoi(arguments[3]));
-  if (rank == 0) std::printf("microseconds: %.4f\n", is_ping_pong ? us / 2 : us);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const std::string name = argument_count > 1 ? arguments[1] : "";
+  const Kind* kind =
+      std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& each) { return name == each.name; });
+  const int rounds = argument_count > 3 ? std::atoi(arguments[3]) : 0;
+  const int batches = argument_count > 4 ? std::atoi(arguments[4]) : 11;
+  if (kind == std::end(kKinds) || rounds < 1 || batches < 1) MPI_Abort(MPI_COMM_WORLD, 2);
+  data.resize(std::strtoull(arguments[2], nullptr, 10) / sizeof(double));
+  if (kind->uses_received) received.resize(data.size());
+  const double us = median_us(*kind, rounds, batches);
+  if (rank == 0) std::printf("microseconds: %.4f\n", name == "ping-pong" ? us / 2 : us);
   std::fflush(stdout);
   if (window != MPI_WIN_NULL) MPI_Win_free(&window);
   MPI_Finalize();
