@@ -1,8 +1,11 @@
-// blocked-ranks: rank 0 computes for SECONDS while all others wait for a message from it.
+// blocked-ranks SECONDS [sleep]: rank 0 computes for SECONDS, or sleeps, while all others wait for a message from it.
 #include <mpi.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
+#include <thread>
 
 namespace {
 
@@ -18,6 +21,8 @@ void compute(double seconds) {
   }
 }
 
+void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
 void say(const char* what) {
   std::puts(what);
   std::fflush(stdout);
@@ -32,6 +37,7 @@ int main(int argument_count, char** arguments) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const double seconds = argument_count > 1 ? std::atof(arguments[1]) : 1;
+  const auto spend = argument_count > 2 && std::string_view(arguments[2]) == "sleep" ? sleep_for : compute;
   if (rank > 0) {
     MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
     MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -39,12 +45,12 @@ int main(int argument_count, char** arguments) {
     for (int peer = 1; peer < ranks; ++peer) {
       MPI_Recv(nullptr, 0, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    compute(kSettleSeconds);
+    spend(kSettleSeconds);
     say("begin");
-    compute(seconds);
+    spend(seconds);
     say("end");
     // While the benchmark takes its second reading: so that the others are still waiting.
-    compute(kSettleSeconds);
+    spend(kSettleSeconds);
     for (int peer = 1; peer < ranks; ++peer) {
       MPI_Send(nullptr, 0, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
     }

@@ -1,6 +1,7 @@
 """Hosts on one machine: network namespaces with names and addresses of their own, joined by a bridge over shaped links.
 
-Their programs are started as ssh would start them: by a shell, with nothing of the environment. Only root may make them.
+Their programs are started as ssh would start them: by a shell, with nothing of the environment. Only root may make
+them.
 """
 
 import os
@@ -63,13 +64,16 @@ def _unused_subnet() -> str:
 
 
 class Network:
-    """In use from entering to leaving. `hosts` are the addresses of so many hosts, `address` is this machine's own among
-    them. Each link has a rate in each direction, in the words of tc(8); programs elsewhere get the variables `kept` of the
-    environment. Hosts share memory unless they have `own_ipc`: by its namespace UCX, which is below MPICH, tells whether two
-    ranks are on one machine, and if so goes past the links. (If not, Debian's MPICH 4.0 sends over TCP, after which it at
-    times waits for ever in MPI_Finalize.)
+    """In use from entering to leaving. `hosts` are the addresses of so many hosts, `address` is this machine's own
+    among them. Each link has a rate in each direction, in the words of tc(8). Programs elsewhere get the variables
+    `kept` of the environment.
 
-    Another process waits for the end of this one, however it ends, and takes away the network with all that runs there.
+    Hosts share memory unless they have `own_ipc`: by the IPC namespace UCX, which is below MPICH, tells whether two
+    ranks are on one machine, and if so goes past the links. (If not, Debian's MPICH 4.0 sends over TCP, after which
+    it at times waits for ever in MPI_Finalize.)
+
+    Another process waits for the end of this one, however it ends, and takes away the network with all that runs
+    there.
     """
 
     def __init__(

@@ -9,6 +9,7 @@ from typing import Dict, List
 import pytest
 from measuring.control_group import ControlGroup, Hierarchy, NoControlGroups, disk_rate, find_hierarchy
 from measuring.disk_speed import disk_speeds
+from measuring.network import CannotMakeNetwork, Network
 from measuring.residency import allowed_bytes, job_limit_bytes
 from measuring.spread import Spread
 from runner import Runner
@@ -137,6 +138,32 @@ def test_apps(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, not
         assert row["budget_bytes"] == pytest.approx(row["data_bytes"] / 4, abs=MIB)
         assert len(row["targets"]) == target_count
         assert all(line.endswith((": met", ": MISSED", ": not measured")) for line in row["targets"])
+
+
+def test_nodes(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
+) -> None:
+    try:
+        with Network(tmp_path, 1):
+            pass
+    except CannotMakeNetwork as reason:
+        pytest.skip(f"no network of several hosts can be made here: {reason}")
+    small = ["--hosts", 2, "--size", 1, "--repeats", 1, "--seconds", 1, "--memory", "512M", "--mpi", flavour]
+    content = measured(run, build_dir, tmp_path, "nodes", *small, "--folder", spill_dir)
+    operations = [(row["name"], row["ranks_per_host"], row["bytes"]) for row in content["operations"]]
+    assert operations == [
+        ("message", 1, MIB),
+        ("broadcast", 1, MIB),
+        ("broadcast", 4, MIB),
+        ("allreduce", 8, MIB // 16),
+    ]
+    for row in content["operations"]:
+        for figure in ("spillway_s", "plain_s", "link_s", "of_plain", "of_link"):
+            assert_is_spread(row[figure], 1)
+    # At a gigabit per second, but for 256 KB that may go at once. Not slowed down, it takes less than a millisecond.
+    assert content["operations"][0]["link_s"]["median"] > 5e-3
+    percent = content["waiting"]["percent"]
+    assert 0 <= percent["agent"]["median"] <= percent["all_processes"]["median"]
 
 
 def machine_with(root: Path, files: Dict[str, str]) -> Path:
