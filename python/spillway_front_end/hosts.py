@@ -13,7 +13,7 @@ class HostList(NamedTuple):
     names: List[str]
     placement: str  # block: the first ranks on the first host; cyclic: one after the other on each host in turn
     address: str  # numeric, of this machine, which all hosts reach
-    racks: Dict[str, str]  # of the hosts that are known to be in one
+    racks: Dict[str, str] = {}  # of the hosts that are known to be in one
 
     def ring(self) -> str:
         """The hosts with those of a rack together, as spillway-node reads it."""
