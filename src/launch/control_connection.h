@@ -27,7 +27,7 @@ enum class ControlKind : uint32_t {
   courier_failed,  // `number` is the node that it has lost, or -1
   warning,         // `text` is for the user
   stillness,       // `text` is a Stillness, or empty when that is over; `number` is the round that it answers, or 0
-  report,          // the node's part of the report; last message
+  report,          // the node's part of the report. The last message, with `number` 1, and before it once with 0
 
   // The job's agent to a node's.
   refused = 100,  // `text` says why

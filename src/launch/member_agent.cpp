@@ -115,6 +115,7 @@ void MemberAgent::take_order(const ControlMessage& order) {
     case ControlKind::kill_rank:
       return node_.tell_parent(order.rank, node::MessageKind::kill);
     case ControlKind::release_rank:
+      report_early();
       return node_.tell_parent(order.rank, node::MessageKind::release);
     case ControlKind::signal_parents:
       return node_.signal_parents(order.number);
@@ -225,6 +226,23 @@ void MemberAgent::job_agent_lost() {
   node_.kill_all();
 }
 
+// Who started the ranks may kill what they leave as soon as their parents are gone, as Slurm does, and us with it.
+void MemberAgent::report_early() {
+  if (!std::exchange(has_reported_early_, true)) report(false);
+}
+
+void MemberAgent::report(bool is_last) {
+  tell(ControlKind::report, -1, is_last ? 1 : 0, node_.is_set_up() ? text_of_report() : "\n");
+}
+
+std::string MemberAgent::text_of_report() const {
+  std::string lines = node_report(node_.segment(), node_.host());
+  if (courier_ == nullptr) return lines;
+  for (uint32_t node = 0; node < node_.segment().header().node_count; ++node)
+    lines += link_report(node, courier_->speed_of_link(node));
+  return lines;
+}
+
 void MemberAgent::finish() {
   const uint64_t begin_ns = base::now_ns();
   // Those that were killed with the MPI launcher may still be ending, and hold files of the MPI library.
@@ -232,18 +250,10 @@ void MemberAgent::finish() {
   node_.close();
   node_.remove_mpi_segments(has_failed_, started_);
   // Last: an agent on the job's own host may be killed from then on.
-  tell(ControlKind::report, -1, 0, node_.is_set_up() ? report() : "\n");
+  report(true);
   const uint64_t reported_ns = base::now_ns();
   while (job_ != nullptr && base::now_ns() - reported_ns < kPatienceWithJobAgentNs) loop_.wait(100);  // until it closes
   _exit(0);  // the courier's thread may be stuck in an error, and nothing is left to be undone
-}
-
-std::string MemberAgent::report() const {
-  std::string lines = node_report(node_.segment(), node_.host());
-  if (courier_ == nullptr) return lines;
-  for (uint32_t node = 0; node < node_.segment().header().node_count; ++node)
-    lines += link_report(node, courier_->speed_of_link(node));
-  return lines;
 }
 
 void MemberAgent::parent_came(int rank) { tell(ControlKind::parent_came, rank); }

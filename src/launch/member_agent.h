@@ -42,7 +42,9 @@ class MemberAgent final : public JobEvents {
   void job_agent_lost();
   void look_for_stillness(uint64_t now_ns);
   void tell_stillness(bool is_still, int round);
-  std::string report() const;
+  void report_early();
+  void report(bool is_last);
+  std::string text_of_report() const;
   [[noreturn]] void finish();
 
   const NodeOptions& options_;
@@ -57,6 +59,7 @@ class MemberAgent final : public JobEvents {
   time_t started_ = 0;
   bool may_ranks_go_on_ = true;
   bool has_failed_ = false;
+  bool has_reported_early_ = false;
   bool is_finished_ = false;
 };
 

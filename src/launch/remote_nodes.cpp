@@ -81,6 +81,7 @@ void RemoteNodes::take_message(Node& node, const ControlMessage& message) {
       return take_stillness(node, message);
     case ControlKind::report:
       node.report = message.text;
+      node.has_reported = message.number != 0;
       return;
     default:
       take_rank_event(node, message);
@@ -160,7 +161,9 @@ std::optional<Failure> RemoteNodes::missing_ranks(uint64_t now_ns) const {
   failure.what += " did not start within " + std::to_string(patience_ns / kSecond) + " s" +
                   (ranks_come_ == 0 ? "" : " after the last one that did");
   failure.cause = "the MPI launcher cannot reach a host, or cannot start a program there";
-  failure.remedy = "log in to each host as the launcher does (ssh, without a password), and see that Spillway is there";
+  failure.remedy =
+      "start a program on each host as the launcher does (ssh without a password, or srun), and see that Spillway is "
+      "there";
   failure.may_be_of_launcher = true;
   return failure;
 }
@@ -218,7 +221,7 @@ void RemoteNodes::finish(bool has_failed) {
 
 bool RemoteNodes::have_all_reported() const {
   return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) {
-    return node->connection == nullptr || !node->has_joined || !node->report.empty();
+    return node->connection == nullptr || !node->has_joined || node->has_reported;
   });
 }
 

@@ -58,6 +58,7 @@ class RemoteNodes final : public Nodes {
     uint16_t courier_port = 0;
     std::vector<int> ranks;  // ascending, once all have come
     std::string report;
+    bool has_reported = false;  // all that it is going to
   };
   struct Rank {
     Node* node = nullptr;
