@@ -3,6 +3,7 @@
 import os
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
+from . import slurm
 from .broadcasts import lines_of
 from .errors import LaunchError
 
@@ -13,7 +14,8 @@ class HostList(NamedTuple):
     names: List[str]
     placement: str  # block: the first ranks on the first host; cyclic: one after the other on each host in turn
     address: str  # numeric, of this machine, which all hosts reach
-    racks: Dict[str, str] = {}  # of the hosts that are known to be in one
+    racks: Dict[str, str] = {}  # of each host; empty: not known
+    slurm_job: Optional[str] = None  # whose nodes they are, so that Slurm starts the ranks
 
     def ring(self) -> str:
         """The hosts with those of a rack together, as spillway-node reads it."""
@@ -30,7 +32,7 @@ class HostList(NamedTuple):
 
 def _own_names() -> List[str]:
     name = os.uname().nodename
-    return ["localhost", "127.0.0.1", "::1", name.lower(), name.split(".")[0].lower()]
+    return ["localhost", "127.0.0.1", "::1", name.lower(), name.split(".")[0].lower(), slurm.own_name().lower()]
 
 
 def _is_own(name: str) -> bool:
@@ -68,10 +70,13 @@ def _racks_of_file(path: str, names: List[str]) -> Dict[str, str]:
 def hosts_of_job(
     listed: Optional[str], path: Optional[str], placement: str, address: Optional[str], racks: Optional[str]
 ) -> Optional[HostList]:
-    """None when the job is on this machine alone."""
+    """None when the job is on this machine alone. Nobody has to name the nodes of a Slurm job."""
     if address is not None and not _is_address(address):
         raise LaunchError(f"--address {address}: not an address of a machine", "give a number, as in 10.0.0.1")
     if listed is None and path is None:
+        allocation = slurm.allocation()
+        if allocation is not None:
+            return _hosts_of_allocation(allocation, placement, address, racks)
         for option, is_given in (
             ("--address", address is not None),
             ("--placement", placement != PLACEMENTS[0]),
@@ -99,6 +104,19 @@ def hosts_of_job(
     if all(_is_own(name) for name in names):
         return None
     return HostList(names, placement, address or _address_towards(names, option), racks_of_names)
+
+
+def _hosts_of_allocation(
+    allocation: slurm.Allocation, placement: str, address: Optional[str], racks: Optional[str]
+) -> Optional[HostList]:
+    names = allocation.names
+    racks_of_names = _racks_of_file(racks, names) if racks is not None else {}
+    if all(_is_own(name) for name in names):
+        return None
+    if racks is None and len(names) > 2:
+        racks_of_names = slurm.racks_of(names)
+    towards_them = address or _address_towards(names, f"Slurm job {allocation.job}")
+    return HostList(names, placement, towards_them, racks_of_names, allocation.job)
 
 
 def _is_address(name: str) -> bool:

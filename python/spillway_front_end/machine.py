@@ -1,4 +1,4 @@
-"""What this machine lets a job use: cores and memory, with the limits of every control group above us.
+"""What this machine lets a job use: cores and memory, with the limits of every control group above us, and of Slurm.
 
 All functions take the root of the file system, so that tests can show them other machines.
 """
@@ -6,6 +6,11 @@ All functions take the root of the file system, so that tests can show them othe
 import math
 import os
 from typing import List, NamedTuple, Optional, Tuple
+
+from . import slurm
+
+
+_OF_SLURM = "what Slurm gives the job on this node"
 
 
 class Figure(NamedTuple):
@@ -77,7 +82,8 @@ def usable_cores(root: str = "") -> Figure:
             worth = max(1, math.ceil(quota / period))
             if worth < best.value:
                 best = Figure(worth, f"processor time quota of {directory}")
-    return best
+    given = slurm.cores_here()
+    return Figure(given, _OF_SLURM) if given and given < best.value else best
 
 
 def _meminfo(root: str, key: str) -> int:
@@ -123,4 +129,5 @@ def available_memory(root: str = "") -> Figure:
         room = _room_in_group(version, directory)
         if room is not None and room < best.value:
             best = Figure(room, f"memory left under the limit of {directory}")
-    return best
+    given = slurm.memory_here()
+    return Figure(given, _OF_SLURM) if given and given < best.value else best

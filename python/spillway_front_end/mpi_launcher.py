@@ -3,6 +3,7 @@
 import os
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
+from . import slurm
 from .errors import LaunchError
 from .hosts import HostList
 from .mpi_library import TITLES, MpiLibrary
@@ -31,6 +32,10 @@ _SETTINGS = {
     },
     "openmpi": {},
 }
+# In a Slurm job, the launchers would divide the ranks among all of its nodes as Slurm divides its tasks, and start them
+# through Slurm; these make them take the hosts that we name instead, and reach them as they do elsewhere.
+_OUR_HOSTS = {"mpich": {"HYDRA_RMK": "user"}, "openmpi": {"OMPI_MCA_ras": "^slurm", "PRTE_MCA_ras": "^slurm"}}
+_NOT_THROUGH_SLURM = {"mpich": {}, "openmpi": {"OMPI_MCA_plm": "^slurm", "PRTE_MCA_plm": "^slurm"}}
 _LEVELS_ABOVE_LIBRARY = 4  # <prefix>/lib/<machine>/<mpi>/lib/libmpi.so.40 has its launcher in <prefix>/bin
 
 
@@ -90,7 +95,8 @@ def _host_options(library: MpiLibrary, ranks: int, hosts: HostList) -> List[str]
     most = hosts.most_ranks(ranks)
     if library.flavour == "mpich":
         # Where the name of this machine means its loopback interface, as on Debian, others would not reach it by that.
-        words = ["-localhost", hosts.address, "-hosts", ",".join(hosts.names)]
+        words = ["-launcher", "slurm"] if hosts.slurm_job else []
+        words += ["-localhost", hosts.address, "-hosts", ",".join(hosts.names)]
         return [*words, "-ppn", str(most if hosts.placement == "block" else 1)]
     words = ["--host", ",".join(f"{name}:{most}" for name in hosts.names)]
     words += ["--map-by", "slot" if hosts.placement == "block" else "node"]
@@ -113,6 +119,11 @@ def launcher_command(
     return command + (_host_options(library, ranks, hosts) if hosts else []) + ["-n", str(ranks)]
 
 
-def library_settings(library: MpiLibrary) -> Dict[str, str]:
+def library_settings(library: MpiLibrary, hosts: Optional[HostList] = None) -> Dict[str, str]:
     """What the environment tells the MPI library, except where the user has told it something else."""
-    return {name: value for name, value in _SETTINGS[library.flavour].items() if name not in os.environ}
+    settings = dict(_SETTINGS[library.flavour])
+    if slurm.job_here():
+        settings.update(_OUR_HOSTS[library.flavour])
+        if not (hosts and hosts.slurm_job):
+            settings.update(_NOT_THROUGH_SLURM[library.flavour])
+    return {name: value for name, value in settings.items() if name not in os.environ}

@@ -4,6 +4,7 @@ import os
 import sys
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from . import slurm
 from .broadcasts import rules_of
 from .errors import LaunchError
 from .hosts import HostList, hosts_of_job
@@ -67,7 +68,7 @@ class Plan(NamedTuple):
         return start + [self.rank_program] + self.program
 
     def environment(self) -> Dict[str, str]:
-        return {**os.environ, **library_settings(self.library)}
+        return slurm.environment_of_launcher({**os.environ, **library_settings(self.library, self.hosts)})
 
     def agent_command(self, report_descriptor: int) -> List[str]:
         command = [self.agent, "--ranks", str(self.ranks.value), "--report-fd", str(report_descriptor)]
@@ -126,9 +127,13 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     asked_slots = _count("--slots", options.slots)
     per_node = _count("--ranks-per-node", options.ranks_per_node)
     hosts = hosts_of_job(options.hosts, options.hostfile, options.placement, options.address, options.racks)
-    if options.broadcasts is not None and not (per_node or options.hosts or options.hostfile):
+    are_named = options.hosts is not None or options.hostfile is not None
+    if options.broadcasts is not None and not (per_node or are_named or slurm.job_here()):
         raise LaunchError("--broadcasts is for jobs on several nodes", "leave it away, or name --hosts")
-    if per_node:
+    tasks = None if are_named else slurm.task_count()
+    if tasks:
+        unasked = Figure(tasks, f"tasks of Slurm job {slurm.job_here()}")
+    elif per_node:
         unasked = Figure(per_node.value, "as --ranks-per-node")
     elif hosts:
         unasked = Figure(len(hosts.names), "one on each host")
@@ -233,7 +238,7 @@ def _check_least(value: int, origin: str) -> None:
 def render_plan(plan: Plan) -> str:
     import shlex  # for --dry-run only
 
-    settings = library_settings(plan.library)
+    settings = library_settings(plan.library, plan.hosts)
     kind = f"{plan.library.path or '(named by --mpi)'}"
     rows = (
         ("MPI library", f"{TITLES[plan.library.flavour]}, {kind}"),
@@ -252,8 +257,11 @@ def render_plan(plan: Plan) -> str:
 def _node_rows(plan: Plan) -> List[Tuple[str, str]]:
     rows = []
     if plan.hosts:
-        rows.append(("hosts", f"{', '.join(plan.hosts.names)}  (ranks in {plan.hosts.placement} order)"))
+        job = f"of Slurm job {plan.hosts.slurm_job}; " if plan.hosts.slurm_job else ""
+        rows.append(("hosts", f"{', '.join(plan.hosts.names)}  ({job}ranks in {plan.hosts.placement} order)"))
         rows.append(("address", f"{plan.hosts.address}, where the hosts' agents report"))
+        if plan.hosts.racks:
+            rows.append(("racks", ", ".join(dict.fromkeys(plan.hosts.racks.values()))))
     if plan.ranks_per_node:
         rows.append(("nodes", f"of {plan.ranks_per_node.value} ranks each  ({plan.ranks_per_node.origin})"))
     if plan.node is None:
