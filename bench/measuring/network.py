@@ -79,7 +79,7 @@ class Network:
     def __init__(
         self, folder: Path, host_count: int, rate: str = "1gbit", kept: Sequence[str] = (), own_ipc: bool = False
     ) -> None:
-        self._prefix = "spw" + uuid.uuid4().hex[:6]
+        self.prefix = "spw" + uuid.uuid4().hex[:6]
         self._host_count = host_count
         self._rate = rate
         self._kept = " ".join(f'{name}="${name}"' for name in kept)
@@ -96,7 +96,7 @@ class Network:
         subnet = _unused_subnet()
         self.address = f"{subnet}.254"
         self.hosts: List[str] = [f"{subnet}.{number}" for number in range(1, self._host_count + 1)]
-        names = [self._prefix, *map(self.name_of, self.hosts)]
+        names = [self.prefix, *map(self.name_of, self.hosts)]
         self._watcher = subprocess.Popen(
             ["sh", "-c", _WATCHER, "sh", *names],
             stdin=subprocess.PIPE,
@@ -115,22 +115,22 @@ class Network:
         self._take_away()
 
     def _make(self) -> None:
-        _output_of("ip", "link", "add", self._prefix, "type", "bridge")
-        _output_of("ip", "address", "add", f"{self.address}/24", "dev", self._prefix)
-        _output_of("ip", "link", "set", self._prefix, "up")
+        _output_of("ip", "link", "add", self.prefix, "type", "bridge")
+        _output_of("ip", "address", "add", f"{self.address}/24", "dev", self.prefix)
+        _output_of("ip", "link", "set", self.prefix, "up")
         for host in self.hosts:
             name = self.name_of(host)
             _output_of("ip", "netns", "add", name)
             inside = ("ip", "-n", name)
             _output_of("ip", "link", "add", name, "type", "veth", "peer", "name", "net0", "netns", name)
-            _output_of("ip", "link", "set", name, "master", self._prefix, "up")
+            _output_of("ip", "link", "set", name, "master", self.prefix, "up")
             _output_of(*inside, "address", "add", f"{host}/24", "dev", "net0")
             _output_of(*inside, "link", "set", "net0", "up")
             _output_of(*inside, "link", "set", "lo", "up")
             for place, device in (([], name), (["-n", name], "net0")):
                 shape = ("root", "tbf", "rate", self._rate, "burst", "256kb", "latency", "50ms")
                 _output_of("tc", *place, "qdisc", "add", "dev", device, *shape)
-        shell = _SHELL_ELSEWHERE.format(prefix=self._prefix, kept=self._kept, ipc=self._ipc)
+        shell = _SHELL_ELSEWHERE.format(prefix=self.prefix, kept=self._kept, ipc=self._ipc)
         self._remote_shell.write_text(shell)
         self._remote_shell.chmod(0o755)
 
@@ -141,7 +141,7 @@ class Network:
 
     def name_of(self, host: str) -> str:
         """Its host name, that of its namespace, and its end of the cable here."""
-        return f"{self._prefix}-{host.rpartition('.')[2]}"
+        return f"{self.prefix}-{host.rpartition('.')[2]}"
 
     def cut(self, host: str) -> None:
         _output_of("ip", "link", "set", self.name_of(host), "down")

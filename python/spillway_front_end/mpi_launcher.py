@@ -32,10 +32,11 @@ _SETTINGS = {
     },
     "openmpi": {},
 }
-# In a Slurm job, the launchers would divide the ranks among all of its nodes as Slurm divides its tasks, and start them
-# through Slurm; these make them take the hosts that we name instead, and reach them as they do elsewhere.
-_OUR_HOSTS = {"mpich": {"HYDRA_RMK": "user"}, "openmpi": {"OMPI_MCA_ras": "^slurm", "PRTE_MCA_ras": "^slurm"}}
-_NOT_THROUGH_SLURM = {"mpich": {}, "openmpi": {"OMPI_MCA_plm": "^slurm", "PRTE_MCA_plm": "^slurm"}}
+# In a Slurm job, the launchers start ranks on all of its nodes, through Slurm, unless they are kept from asking for them.
+_SETTINGS_BESIDE_SLURM = {
+    "mpich": {"HYDRA_RMK": "user"},
+    "openmpi": {name: "^slurm" for name in ("OMPI_MCA_ras", "OMPI_MCA_plm", "PRTE_MCA_ras", "PRTE_MCA_plm")},
+}
 _LEVELS_ABOVE_LIBRARY = 4  # <prefix>/lib/<machine>/<mpi>/lib/libmpi.so.40 has its launcher in <prefix>/bin
 
 
@@ -121,9 +122,7 @@ def launcher_command(
 
 def library_settings(library: MpiLibrary, hosts: Optional[HostList] = None) -> Dict[str, str]:
     """What the environment tells the MPI library, except where the user has told it something else."""
-    settings = dict(_SETTINGS[library.flavour])
-    if slurm.job_here():
-        settings.update(_OUR_HOSTS[library.flavour])
-        if not (hosts and hosts.slurm_job):
-            settings.update(_NOT_THROUGH_SLURM[library.flavour])
+    settings = _SETTINGS[library.flavour]
+    if slurm.job_here() and not (hosts and hosts.slurm_job):
+        settings = {**settings, **_SETTINGS_BESIDE_SLURM[library.flavour]}
     return {name: value for name, value in settings.items() if name not in os.environ}

@@ -68,7 +68,11 @@ class Plan(NamedTuple):
         return start + [self.rank_program] + self.program
 
     def environment(self) -> Dict[str, str]:
-        return slurm.environment_of_launcher({**os.environ, **library_settings(self.library, self.hosts)})
+        environment = {**os.environ, **library_settings(self.library, self.hosts)}
+        if self.hosts and self.hosts.slurm_job:
+            most = self.hosts.most_ranks(self.ranks.value)
+            return slurm.environment_of_launcher(environment, len(self.hosts.names), most)
+        return slurm.environment_of_launcher(environment)
 
     def agent_command(self, report_descriptor: int) -> List[str]:
         command = [self.agent, "--ranks", str(self.ranks.value), "--report-fd", str(report_descriptor)]
@@ -130,9 +134,9 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     are_named = options.hosts is not None or options.hostfile is not None
     if options.broadcasts is not None and not (per_node or are_named or slurm.job_here()):
         raise LaunchError("--broadcasts is for jobs on several nodes", "leave it away, or name --hosts")
-    tasks = None if are_named else slurm.task_count()
+    tasks = None if are_named else _count("SLURM_NTASKS", slurm.task_count())
     if tasks:
-        unasked = Figure(tasks, f"tasks of Slurm job {slurm.job_here()}")
+        unasked = Figure(tasks.value, f"tasks of Slurm job {slurm.job_here()}")
     elif per_node:
         unasked = Figure(per_node.value, "as --ranks-per-node")
     elif hosts:

@@ -134,11 +134,16 @@ def memory_here() -> Optional[int]:
     return of_node << 20 if of_node else None  # 0: all that there is
 
 
-def environment_of_launcher(environment: Dict[str, str]) -> Dict[str, str]:
-    """In which the MPI launcher, whoever is meant to start it, starts one task on each node, also while we are in one."""
+def environment_of_launcher(environment: Dict[str, str], nodes: int = 0, tasks_of_node: int = 0) -> Dict[str, str]:
+    """In which the MPI launcher finds so many nodes with room for so many tasks each, unless it is not to start any
+    through Slurm, and starts one task of its own on each, also while we are in a step."""
     if job_here() is None:
         return environment
     kept = {name: value for name, value in environment.items() if name not in _OF_TASKS}
+    if nodes:
+        kept["SLURM_NODELIST"] = kept["SLURM_JOB_NODELIST"]
+        kept["SLURM_NNODES"] = str(nodes)
+        kept["SLURM_TASKS_PER_NODE"] = f"{tasks_of_node}(x{nodes})"
     if not is_in_step():
         return kept
     of_ranks = [name for name in kept if name.startswith(_OF_RANKS) and not name.startswith(_OF_USERS)]

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/clock.h"
+
 namespace spillway::launch {
 namespace {
 
@@ -43,6 +45,15 @@ void kill_children() {
 }  // namespace
 
 void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+void let_descendants_end(uint64_t patience_ns) {
+  const uint64_t begin_ns = base::now_ns();
+  while (base::now_ns() - begin_ns < patience_ns) {
+    const pid_t ended = waitpid(-1, nullptr, WNOHANG);
+    if (ended < 0 && errno == ECHILD) return;
+    if (ended <= 0) usleep(kPauseUs);
+  }
+}
 
 void end_descendants() {
   for (;;) {

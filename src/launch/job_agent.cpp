@@ -25,6 +25,8 @@ constexpr int kPassedSignals[] = {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 
 constexpr uint64_t kSecond = 1000000000;
 constexpr uint64_t kPatienceForReports = 3 * kSecond;
+// Open MPI's launcher does not wait for its srun, whose nodes stay occupied for seconds when it is killed.
+constexpr uint64_t kPatienceWithSrun = kSecond;
 
 Descriptor make_signal_descriptor() {
   sigset_t set;
@@ -162,6 +164,7 @@ int JobAgent::finish(uint64_t started_ns) {
     wait_for_reports();
     reports = nodes_->reports();
     nodes_.reset();  // so that their agents end
+    let_descendants_end(kPatienceWithSrun);
   } else {
     node_->close();
   }

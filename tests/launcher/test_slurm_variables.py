@@ -170,6 +170,10 @@ def test_the_launcher_starts_one_task_on_each_node_whatever_the_job_says_of_task
     assert slurm.environment_of_launcher(given) == given
     job()
     assert slurm.environment_of_launcher(given) == {name: given[name] for name in given if "NTASKS" not in name}
+    given["SLURM_JOB_NODELIST"] = "n[1-3]"
+    through = slurm.environment_of_launcher(given, 3, 2)
+    assert (through["SLURM_NODELIST"], through["SLURM_TASKS_PER_NODE"]) == ("n[1-3]", "2(x3)")
+    del given["SLURM_JOB_NODELIST"]
     job(SLURM_STEP_ID=0)
     assert slurm.environment_of_launcher(given) == {"PMIX_MCA_gds": "hash", "HOME": "/", "SLURM_OVERLAP": "1"}
 
