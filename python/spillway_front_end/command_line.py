@@ -82,7 +82,13 @@ def _parser(version: str, python_directory: str) -> Tuple[Parser, Parser]:
 def _add_run_options(run: argparse.ArgumentParser) -> None:
     add = run.add_argument
     add("-h", "--help", action="help", help="show this text")
-    add("-n", "--ranks", type=_whole_number, metavar="ranks", help="ranks to start (default: as many as slots)")
+    add(
+        "-n",
+        "--ranks",
+        type=_whole_number,
+        metavar="ranks",
+        help="ranks to start (default: as many as slots, or as tasks of the Slurm job)",
+    )
     add(
         "--slots",
         type=_whole_number,
@@ -129,7 +135,8 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         "--hosts",
         metavar="h,...",
         help="machines to run on, which the MPI launcher reaches (by ssh), with Spillway and the program in the same "
-        "place; --slots, --memory and --spill-dir are then of each of them (default: this machine)",
+        "place; --slots, --memory and --spill-dir are then of each of them (default: the nodes of the Slurm job that "
+        "this is part of, reached by srun; else this machine)",
     )
     add("--hostfile", metavar="file", help="the same from a file, a machine in each line")
     add(
@@ -143,7 +150,7 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         "--racks",
         metavar="file",
         help="the rack of each machine, as in `node17 rack2` in each line: broadcasts pass those of a rack one after the "
-        "other",
+        "other (default: the switches of the Slurm job's nodes, where Slurm knows them)",
     )
     add(
         "--broadcasts",

@@ -39,6 +39,9 @@ environment:
   PATH                 where the program, and an MPI launcher not beside its library, are looked for
   LD_LIBRARY_PATH      counts in finding the program's MPI library, as it does in the run
   LD_PRELOAD           kept; Spillway's library comes first
+  SLURM_JOB_ID and others of Slurm's: its job's nodes are the hosts, its tasks the ranks; what it
+                       gives to the job on a node is the most that --slots and --memory are there
+                       by default
 
 exit status:
   0          every rank ended well
@@ -64,6 +67,7 @@ examples:
   spillway run -n 16 --mpi openmpi python3 script.py     mpi4py: say which MPI it uses
   spillway run -n 64 --memory 8G --dry-run ./app         what would be done, and why
   spillway run -n 96 --hosts n1,n2,n3 ./app              32 ranks on each of three machines
+  sbatch -N 3 -n 96 --wrap "spillway run ./app"          the same through Slurm
   spillway run -n 8 --summary json --summary-file s.json ./app
   spillway run -n 8 --detect-deadlock ./app              which ranks wait for what"""
 

@@ -9,7 +9,6 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from . import slurm
 
-
 _OF_SLURM = "what Slurm gives the job on this node"
 
 

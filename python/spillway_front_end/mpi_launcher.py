@@ -32,7 +32,8 @@ _SETTINGS = {
     },
     "openmpi": {},
 }
-# In a Slurm job, the launchers start ranks on all of its nodes, through Slurm, unless they are kept from asking for them.
+# In a Slurm job, the launchers start ranks on all of its nodes, through Slurm, unless they are kept from asking for
+# them.
 _SETTINGS_BESIDE_SLURM = {
     "mpich": {"HYDRA_RMK": "user"},
     "openmpi": {name: "^slurm" for name in ("OMPI_MCA_ras", "OMPI_MCA_plm", "PRTE_MCA_ras", "PRTE_MCA_plm")},

@@ -70,8 +70,8 @@ def _check_started_once() -> None:
     if copies > 1:
         raise LaunchError(
             f"srun has started `spillway` {copies} times, and each would start the whole job",
-            f"start it once, without srun or by `srun -n 1`: spillway run -n {copies} ...; for a job of each copy's own, "
-            "on its node alone, say --hosts localhost",
+            f"start it once, without srun or by `srun -n 1`: spillway run -n {copies} ...; for a job of each copy's "
+            "own, on its node alone, say --hosts localhost",
         )
 
 
@@ -135,8 +135,8 @@ def memory_here() -> Optional[int]:
 
 
 def environment_of_launcher(environment: Dict[str, str], nodes: int = 0, tasks_of_node: int = 0) -> Dict[str, str]:
-    """In which the MPI launcher finds so many nodes with room for so many tasks each, unless it is not to start any
-    through Slurm, and starts one task of its own on each, also while we are in a step."""
+    """Of the MPI launcher: it finds so many nodes with room for so many tasks each (none: it is not to use Slurm), and
+    may start a task of its own on each, also while we are in a step."""
     if job_here() is None:
         return environment
     kept = {name: value for name, value in environment.items() if name not in _OF_TASKS}

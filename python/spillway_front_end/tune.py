@@ -10,7 +10,7 @@ import sys
 import tempfile
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from . import help_text
+from . import help_text, slurm
 from .broadcasts import ALGORITHMS
 from .errors import LaunchError
 from .sizes import format_size, parse_size
@@ -77,7 +77,11 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("-h", "--help", action="help", help="show this text")
     add("--output", metavar="file", required=True, help="where the rules go, for `spillway run --broadcasts`")
-    add("--hosts", metavar="h,...", help="the machines to measure between: at least three")
+    add(
+        "--hosts",
+        metavar="h,...",
+        help="the machines to measure between, at least three (default: those of the Slurm job)",
+    )
     add("--hostfile", metavar="file", help="the same from a file, a machine in each line")
     add("--virtual-nodes", type=int, metavar="n", help="so many virtual nodes of this machine instead, to try it")
     add("--address", metavar="ip", help="this machine's address that the others reach")
@@ -115,6 +119,7 @@ def _node_words(options: argparse.Namespace) -> Tuple[List[str], int]:
     if options.virtual_nodes is not None:
         if options.hosts or options.hostfile:
             raise LaunchError("--virtual-nodes are of this machine alone", "leave --hosts and --hostfile away")
+        words += ["--hosts", "localhost"] if slurm.job_here() else []
         return [*words, "--ranks-per-node", "1"], options.virtual_nodes
     from .hosts import hosts_of_job
 

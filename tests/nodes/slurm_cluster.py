@@ -81,6 +81,7 @@ class SlurmCluster:
         with socket.socket() as probe:
             probe.bind((self._network.address, 0))
             port = probe.getsockname()[1]
+        has_freezer = os.access(_FREEZER / "cgroup.procs", os.W_OK)
         text = _SETTINGS.format(
             name=self._network.prefix,
             controller=os.uname().nodename.split(".")[0],
@@ -88,12 +89,13 @@ class SlurmCluster:
             port=port,
             folder=self._folder,
             megabytes=MEGABYTES_OF_NODE,
-            tracking="cgroup" if os.access(_FREEZER / "cgroup.procs", os.W_OK) else "linuxproc",
+            tracking="cgroup" if has_freezer else "linuxproc",
         )
         addresses = dict(zip(self.nodes, self._network.hosts))
         for node, address in addresses.items():
             text += f"NodeName={node} NodeAddr={address} CPUs={CORES_OF_NODE} RealMemory={MEGABYTES_OF_NODE}\n"
         (self._folder / "slurm.conf").write_text(text)
+        # Also where it is not used: looking for the version of the system's, slurmd would end where it wants systemd.
         (self._folder / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\nCgroupMountpoint={_FREEZER.parent}\n")
         lines = [f"SwitchName={switch} Nodes={','.join(nodes)}\n" for switch, nodes in self.switches.items()]
         lines.append(f"SwitchName={self._network.prefix}-top Switches={','.join(self.switches)}\n")

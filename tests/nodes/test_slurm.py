@@ -108,7 +108,7 @@ class Batch:
 def test_programs_check_themselves_on_the_nodes_of_a_batch_job(
     run, cluster, spillway_run, test_program, flavour, tmp_path
 ):
-    """Which gives each node's agent cores and memory, and has the last node's rank waiting for input, too."""
+    """Cores and memory of each node are what the job has there, and each node's agent gets to report."""
     command = " ".join(spillway_run)
     summary = f"--summary json --summary-file {tmp_path}"
     script = f"{command} {summary}/sizes {test_program('sizes')} strict </dev/null && "
@@ -126,8 +126,7 @@ def test_programs_check_themselves_on_the_nodes_of_a_batch_job(
 
 
 def test_ranks_of_a_job_that_is_started_elsewhere(run, cluster, spillway_run, flavour):
-    """salloc's shell is on none of the nodes. Ranks are placed, and have standard streams, as with other launchers, however
-    many tasks the job is for."""
+    """salloc's shell is on none of the nodes. Ranks are placed, and have standard streams, as with other launchers."""
     script = f'[ "{RANK}" != 0 ] || cat; echo "rank {RANK} on $(hostname) of job $SLURM_JOB_ID"; echo e >&2'
     command = [*spillway_run, "--summary", "none", "--placement", "cyclic", "--mpi", flavour, "sh", "-c", script]
     words = cluster.with_names("salloc", "-N", "3", "-n", "5", *command)
@@ -187,9 +186,9 @@ def test_scancel_ends_everything(run, cluster, spillway_run, test_program, tmp_p
 
 
 def test_an_interrupt_ends_all_ranks_and_leaves_the_allocation(run, cluster, spillway_run, test_program, tmp_path):
-    command = f"{' '.join(spillway_run)} --summary none -n 6 {test_program('failing_rank')} wait & job=$!"
-    script = f"set -m; {command}; until grep -q 'last words' {tmp_path}/output; do sleep 0.1; done; kill -INT $job; wait $job"
-    batch = Batch(run, tmp_path, [], script)
+    command = f"{' '.join(spillway_run)} --summary none -n 6 {test_program('failing_rank')} wait"
+    until_all_wait = f"until grep -q 'last words' {tmp_path}/output; do sleep 0.1; done"
+    batch = Batch(run, tmp_path, [], f"set -m; {command} & job=$!; {until_all_wait}; kill -INT $job; wait $job")
     assert batch.status() == 128 + signal.SIGINT
     assert "spillway: the job was ended by signal 2" in batch.output.read_text()
 
