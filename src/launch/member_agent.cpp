@@ -57,6 +57,9 @@ MemberAgent::MemberAgent(const NodeOptions& options) : options_(options), node_(
 int MemberAgent::run() {
   started_ = time(nullptr);
   signal(SIGPIPE, SIG_IGN);
+  // A batch system that ends the job sends these to everybody. The end is the ranks' and the job's agent's affair; this
+  // one clears up after them.
+  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) signal(number, SIG_IGN);
   if (!node_.listen(options_.member)) {
     if (errno == EADDRINUSE) return 0;
     throw std::system_error(errno, std::generic_category(), "cannot listen for the ranks");
