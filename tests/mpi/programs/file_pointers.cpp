@@ -208,7 +208,13 @@ void what_it_knows(CheckedProgram& program) {
   MPI_File_get_atomicity(file.handle, &atomicity);
   program.equal(atomicity, 1);
   MPI_Offset bytes = 0;
+#ifdef OPEN_MPI
+  // Its MPI_File_preallocate leaves the ranks out of step when one of them comes to it after rank 0 has done the work
+  // (4.1: that one takes no part in the broadcast at the end, and finds it in the next collective call on the file).
+  MPI_File_set_size(file.handle, 8192);
+#else
   MPI_File_preallocate(file.handle, 8192);
+#endif
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_File_get_size(file.handle, &bytes);
   program.equal(bytes, 8192);
