@@ -1,0 +1,100 @@
+"""The figures as one picture. Needs Matplotlib."""
+
+from pathlib import Path
+from statistics import median
+from typing import Any, Dict, List
+
+import paper
+from report import Report
+from simulations import LINK_BYTES_PER_S, Case
+
+_COLORS = {"flat": "C3", "binomial": "C5", "scatter-allgather": "C2", "chain": "C0"}
+
+
+def draw(path: Path, report: Report) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(2, 2, figsize=(11, 8.5))
+    for axis, draw_on in zip(axes.flat, (_table_8, _figure_3, _figure_5, _large)):
+        draw_on(axis, report)
+        axis.grid(True, which="major", alpha=0.3)
+        axis.legend(fontsize=8)
+    figure.suptitle(
+        f"Broadcast of {report.plan.size / paper.GB:g} GB over 1 Gbit/s, 42 nodes per leaf switch, 10 Gbit/s uplinks "
+        "(SimGrid)",
+        fontsize=11,
+    )
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def _table_8(axis: Any, report: Report) -> None:
+    plan = report.plan
+    kinds = (("flat", plan.flat, paper.SIMPLE, "C3"), ("chain", plan.chain, paper.CHAIN, "C0"))
+    for name, case, of_paper, color in kinds:
+        axis.plot(plan.nodes, [report.seconds[case(n)] for n in plan.nodes], color=color, label=f"{name}, simulated")
+        points = [(n, paper.seconds(of_paper, plan.size, n)) for n in plan.nodes]
+        found = [point for point in points if point[1] is not None]
+        if found:
+            axis.plot(*zip(*found), "o", color=color, fillstyle="none", label=f"{name}, paper's Table 8")
+    axis.set_yscale("log")
+    axis.yaxis.set_major_formatter("{x:g}")
+    _name(axis, "Flat grows with the nodes, a chain does not")
+
+
+def _figure_3(axis: Any, report: Report) -> None:
+    plan = report.plan
+    lines = {
+        "chain": ("C0", plan.chain),
+        "Open MPI 1.4's way (SMPI)": ("C1", plan.open_mpi_1),
+        "scatter-allgather of src/routing": ("C2", plan.scatter_allgather),
+        "scatter, then allgather (SMPI)": ("C4", plan.in_two_phases),
+    }
+    for label, (color, case) in lines.items():
+        axis.plot(plan.nodes, [report.seconds[case(n)] for n in plan.nodes], ".-", color=color, label=label)
+    points = [(n, paper.seconds(paper.SCATTER_ALLGATHER, plan.size, n)) for n in plan.nodes]
+    found = [point for point in points if point[1] is not None]
+    if found:
+        axis.plot(*zip(*found), "o", color="C4", fillstyle="none", label="scatter-allgather, paper's Table 5")
+    axis.set_ylim(bottom=0)
+    _name(axis, "Beside an MPI library (Figure 3, Table 5)")
+
+
+def _figure_5(axis: Any, report: Report) -> None:
+    plan = report.plan
+    runs = [[report.seconds[case] for case in plan.random_chains(n)] for n in plan.nodes]
+    axis.fill_between(plan.nodes, [min(r) for r in runs], [max(r) for r in runs], color="C3", alpha=0.25, linewidth=0)
+    axis.plot(plan.nodes, [median(r) for r in runs], ".-", color="C3", label="random order, 3 seeds")
+    axis.plot(plan.nodes, [report.seconds[plan.chain(n)] for n in plan.nodes], ".-", color="C0", label="topology order")
+    axis.set_ylim(bottom=0)
+    _name(axis, "Chain, order of the nodes (Figure 5)")
+
+
+def _large(axis: Any, report: Report) -> None:
+    """The time of one node is 1; of two simulations of an algorithm on the same nodes, the faster one."""
+    plan = report.plan
+    cases: Dict[str, Dict[int, List[Case]]] = {name: {} for name in _COLORS}
+    for case in report.seconds:
+        is_plain = not case.seed and not case.has_acknowledgements and case.size == plan.size
+        if is_plain and case.algorithm in cases:
+            cases[case.algorithm].setdefault(case.nodes, []).append(case)
+    one_s = plan.size / LINK_BYTES_PER_S
+    for name, by_nodes in cases.items():
+        nodes = sorted(by_nodes)
+        best = [min(report.seconds[case] for case in by_nodes[n]) / one_s for n in nodes]
+        axis.plot(nodes, best, ".-", color=_COLORS[name], label=name)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.yaxis.set_major_formatter("{x:g}")
+    _name(axis, "All algorithms on larger trees (the faster part size)")
+    axis.set_ylabel("time / that of one node")
+
+
+def _name(axis: Any, title: str) -> None:
+    axis.set_title(title, fontsize=10)
+    axis.set_xlabel("nodes that receive")
+    axis.set_ylabel("simulated seconds")
