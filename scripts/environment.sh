@@ -17,6 +17,9 @@ system_packages=(
   libxxhash-dev libgtest-dev googletest python3-pytest python3-numpy iproute2
 )
 
+# What the tests need beyond that: some benchmarks' programs are built only where it is there.
+test_packages=(libsimgrid-dev)
+
 missing_packages() {
   local package
   for package in "${system_packages[@]}"; do
