@@ -2,13 +2,13 @@
 
 from pathlib import Path
 from statistics import median
-from typing import Any, Dict, List
+from typing import Any
 
 import paper
 from report import Report
-from simulations import LINK_BYTES_PER_S, Case
+from simulations import LINK_BYTES_PER_S, Case, best_part_bytes
 
-_COLORS = {"flat": "C3", "binomial": "C5", "scatter-allgather": "C2", "chain": "C0"}
+_OTHERS = {"flat": "3", "binomial": "5", "scatter-allgather": "2"}  # than chains, and their colours
 
 
 def draw(path: Path, report: Report) -> None:
@@ -74,24 +74,29 @@ def _figure_5(axis: Any, report: Report) -> None:
 
 
 def _large(axis: Any, report: Report) -> None:
-    """The time of one node is 1; of two simulations of an algorithm on the same nodes, the faster one."""
+    """The time of one node is 1. Dashed: by the cost model, also where that is all there is."""
     plan = report.plan
-    cases: Dict[str, Dict[int, List[Case]]] = {name: {} for name in _COLORS}
-    for case in report.seconds:
-        is_plain = not case.seed and not case.has_acknowledgements and case.size == plan.size
-        if is_plain and case.algorithm in cases:
-            cases[case.algorithm].setdefault(case.nodes, []).append(case)
+    cases = [case for nodes in plan.trees for case in plan.all_algorithms(nodes)]
+    own_parts = [Case("chain", nodes, plan.size) for nodes in plan.trees]
+    best_parts = [own._replace(part_bytes=best_part_bytes(own.nodes, plan.size)) for own in own_parts]
+    lines = {name: ("C" + color, [case for case in cases if case.algorithm == name]) for name, color in _OTHERS.items()}
+    lines["chain, parts of 256 KiB"] = ("C0", own_parts)
+    lines["chain, the cost model's parts"] = ("C9", best_parts)
     one_s = plan.size / LINK_BYTES_PER_S
-    for name, by_nodes in cases.items():
-        nodes = sorted(by_nodes)
-        best = [min(report.seconds[case] for case in by_nodes[n]) / one_s for n in nodes]
-        axis.plot(nodes, best, ".-", color=_COLORS[name], label=name)
+    for label, (color, of_line) in lines.items():
+        found = [(case.nodes, report.seconds[case] / one_s) for case in of_line if case in report.seconds]
+        if found:
+            axis.plot(*zip(*found), "o-", markersize=4, color=color, label=label)
+        axis.plot(plan.trees, [case.model_s() / one_s for case in of_line], "--", linewidth=1, color=color)
+    axis.plot([], [], "--", linewidth=1, color="gray", label="cost model")
     axis.set_xscale("log")
     axis.set_yscale("log")
+    axis.set_xticks(plan.trees)
+    axis.minorticks_off()
     axis.xaxis.set_major_formatter("{x:g}")
     axis.yaxis.set_major_formatter("{x:g}")
-    _name(axis, "All algorithms on larger trees (the faster part size)")
-    axis.set_ylabel("time / that of one node")
+    _name(axis, "All algorithms on larger trees")
+    axis.set_ylabel("simulated time / that of one node")
 
 
 def _name(axis: Any, title: str) -> None:

@@ -4,8 +4,6 @@ from typing import List, NamedTuple, Optional
 
 from simulations import COURIERS_PART_BYTES, KIB, Case, best_part_bytes
 
-# What a table's time allows for; beyond that there is no simulation.
-_MOST_TRANSFERS = 40 * 1000 * 1000
 # With these many transfers, all of which share links with each other, a simulation takes half a minute.
 _MOST_SHARED_TRANSFERS = 1000 * 1000
 # A flat broadcast's connections just share one link, whatever the parts.
@@ -17,6 +15,7 @@ class Plan(NamedTuple):
     nodes: List[int]  # of the paper's cluster; the first one is one node
     large: List[int]  # of large trees
     size: int  # of the paper's 1 GB
+    most_transfers: int  # what would be more transfers of parts is not simulated: it takes minutes
 
     @property
     def sizes(self) -> List[int]:
@@ -64,12 +63,15 @@ class Plan(NamedTuple):
         return [self.chain(self.nodes[-1])._replace(part_bytes=part_bytes) for part_bytes in self.part_sizes()]
 
     def all_algorithms(self, nodes: int) -> List[Case]:
-        """Those that is_affordable() says no to as well."""
+        """Those that are not affordable as well."""
         shared = max(COURIERS_PART_BYTES, self.size * nodes // _MOST_SHARED_TRANSFERS)
+        # With larger parts, some nodes would have no piece of their own to pass on.
+        piece = COURIERS_PART_BYTES if shared == COURIERS_PART_BYTES else self.size // nodes
         return [
             Case("flat", nodes, self.size, max(_FLAT_PART_BYTES, 20 * shared)),
             Case("binomial", nodes, self.size, shared),
-            Case("scatter-allgather", nodes, self.size, max(1, self.size // nodes)),
+            Case("scatter-allgather", nodes, self.size, piece),
+            Case("chain", nodes, self.size, 1024 * KIB),
             Case("chain", nodes, self.size),
             Case("chain", nodes, self.size, best_part_bytes(nodes, self.size)),
         ]
@@ -83,9 +85,8 @@ class Plan(NamedTuple):
             # On 1 node that is a tree of messages of 8 KiB, which takes longer to simulate than all others.
             cases += [self.open_mpi_4(nodes)] if nodes > 1 else []
         for nodes in self.trees:
-            cases += filter(is_affordable, self.all_algorithms(nodes))
+            cases += filter(self.is_affordable, self.all_algorithms(nodes))
         return cases
 
-
-def is_affordable(case: Case) -> bool:
-    return case.nodes * case.parts <= _MOST_TRANSFERS
+    def is_affordable(self, case: Case) -> bool:
+        return case.nodes * case.parts <= self.most_transfers

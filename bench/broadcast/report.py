@@ -7,7 +7,7 @@ from measuring.spread import Spread
 from measuring.table import table
 from measuring.verdict import verdict
 from paper import GB
-from plan import Plan, is_affordable
+from plan import Plan
 from simulations import KIB, LINK_BYTES_PER_S, Case
 
 CHAIN_MOST = 1.04  # times one node
@@ -142,8 +142,9 @@ class Report:
                 cells = [f"{seconds:.2f}", f"{case.model_s():.2f}", f"{seconds / one_s:.2f}"] if seconds else []
                 rows[-1] += cells or ["-", f"{case.model_s():.2f}", "-"]
         cases = [case for nodes in self.plan.trees for case in self.plan.all_algorithms(nodes)]
-        note = "\n  -: not simulated, as it is more than 40 million transfers of parts."
-        return table(rows) + (note if not all(map(is_affordable, cases)) else "")
+        most = self.plan.most_transfers / 1e6
+        note = f"\n  -: not simulated, as it is more than {most:g} million transfers of parts (--transfers)."
+        return table(rows) + (note if not all(map(self.plan.is_affordable, cases)) else "")
 
 
 def _beside(simulated: float, of_paper: Optional[float]) -> List[str]:

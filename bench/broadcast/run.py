@@ -38,6 +38,13 @@ def parse() -> argparse.Namespace:
     add("--nodes", default=nodes, help=f"of the paper's cluster, 1 always among them (default: {nodes})")
     add("--large", default=large, help=f"nodes of larger trees (default: {large})")
     add("--bytes", type=int, default=paper.GB, help="of data; Table 8 has half and twice as many, too (default: 10^9)")
+    add(
+        "--transfers",
+        type=float,
+        default=15,
+        metavar="MILLIONS",
+        help="leave out what is more transfers of parts: a million takes 4 to 15 s (default: 15)",
+    )
     add("--limit", type=float, default=1800, metavar="SECONDS", help="time limit of each simulation (default: 1800)")
     add("--plot", type=Path, metavar="FILE", help="draw the figures, too (.png or .svg; needs Matplotlib)")
     options = parser.parse_args()
@@ -73,7 +80,7 @@ def program_of(build: Build) -> str:
 def main() -> int:
     options = parse()
     build = Build(options.build)
-    plan = Plan(options.nodes, options.large, options.bytes)
+    plan = Plan(options.nodes, options.large, options.bytes, int(options.transfers * 1e6))
     simulations = Simulations(program_of(build), options.limit, say)
     about_machine = machine.description(build.folder)
     try:
