@@ -63,6 +63,10 @@ def _unused_subnet() -> str:
             return subnet
 
 
+def _shape(rate: str) -> Sequence[str]:
+    return ("root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms")
+
+
 class Network:
     """In use from entering to leaving. `hosts` are the addresses of so many hosts, `address` is this machine's own
     among them. Each link has a rate in each direction, in the words of tc(8). Programs elsewhere get the variables
@@ -128,8 +132,7 @@ class Network:
             _output_of(*inside, "link", "set", "net0", "up")
             _output_of(*inside, "link", "set", "lo", "up")
             for place, device in (([], name), (["-n", name], "net0")):
-                shape = ("root", "tbf", "rate", self._rate, "burst", "256kb", "latency", "50ms")
-                _output_of("tc", *place, "qdisc", "add", "dev", device, *shape)
+                _output_of("tc", *place, "qdisc", "add", "dev", device, *_shape(self._rate))
         shell = _SHELL_ELSEWHERE.format(prefix=self.prefix, kept=self._kept, ipc=self._ipc)
         self._remote_shell.write_text(shell)
         self._remote_shell.chmod(0o755)
@@ -145,6 +148,10 @@ class Network:
 
     def cut(self, host: str) -> None:
         _output_of("ip", "link", "set", self.name_of(host), "down")
+
+    def slow_down(self, host: str, rate: str) -> None:
+        """What it sends; not what it receives."""
+        _output_of("tc", "-n", self.name_of(host), "qdisc", "change", "dev", "net0", *_shape(rate))
 
     def processes_of(self, host: str) -> List[int]:
         return [int(pid) for pid in _output_of("ip", "netns", "pids", self.name_of(host)).split()]

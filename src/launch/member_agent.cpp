@@ -128,7 +128,7 @@ void MemberAgent::take_order(const ControlMessage& order) {
       return node_.mark_failed();
     case ControlKind::how_still:
       if (!deadlock_watch_) return;
-      return tell_stillness(has_told_stillness_ && deadlock_watch_->is_unchanged(courier_->traffic().fingerprint()),
+      return tell_stillness(has_told_stillness_ && deadlock_watch_->is_unchanged(traffic().fingerprint()),
                             order.number);
     case ControlKind::retire_rank:
       return node_.retire(order.rank);
@@ -165,7 +165,7 @@ void MemberAgent::take_nodes(const ControlMessage& message) {
     config.selection = selection;
     start_courier(std::move(config));
   }
-  if (options_.detects_deadlock && node_count > 1) deadlock_watch_.emplace(node_.segment());
+  if (options_.detects_deadlock) deadlock_watch_.emplace(node_.segment());
   close_standard_streams();  // what it could not start with stands there
 }
 
@@ -195,10 +195,15 @@ void MemberAgent::start_courier(courier::CourierConfig config) {
   courier_->start();
 }
 
+// The only node of a job has no courier.
+courier::Traffic MemberAgent::traffic() const {
+  return courier_ != nullptr ? courier_->traffic() : courier::Traffic{true, 0, 0};
+}
+
 void MemberAgent::look_for_stillness(uint64_t now_ns) {
   if (!deadlock_watch_) return;
-  const courier::Traffic traffic = courier_->traffic();
-  const bool is_still = deadlock_watch_->is_still(now_ns, traffic.fingerprint()) && traffic.is_idle;
+  const courier::Traffic moved = traffic();
+  const bool is_still = deadlock_watch_->is_still(now_ns, moved.fingerprint()) && moved.is_idle;
   if (is_still != has_told_stillness_) tell_stillness(is_still, 0);
 }
 
@@ -206,8 +211,8 @@ void MemberAgent::look_for_stillness(uint64_t now_ns) {
 void MemberAgent::tell_stillness(bool is_still, int round) {
   Stillness stillness;
   if (is_still) {
-    const courier::Traffic traffic = courier_->traffic();
-    stillness = {traffic.sent_frames, traffic.received_frames, deadlock_watch_->waiting_ranks(),
+    const courier::Traffic moved = traffic();
+    stillness = {moved.sent_frames, moved.received_frames, deadlock_watch_->waiting_ranks(),
                  deadlock_watch_->who_waits()};
   }
   has_told_stillness_ = is_still;

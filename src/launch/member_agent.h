@@ -40,6 +40,7 @@ class MemberAgent final : public JobEvents {
   void start_courier(courier::CourierConfig config);  // whose nodes are known, and how broadcasts pass them
   void tell(ControlKind kind, int rank = -1, int number = 0, const std::string& text = "");
   void job_agent_lost();
+  courier::Traffic traffic() const;
   void look_for_stillness(uint64_t now_ns);
   void tell_stillness(bool is_still, int round);
   void report_early();

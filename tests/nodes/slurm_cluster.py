@@ -110,7 +110,7 @@ class SlurmCluster:
 
     def with_names(self, *command: str) -> List[str]:
         """The command, where the nodes' names are known."""
-        script = f'mount --bind {self._folder}/hosts /etc/hosts && exec "$@"'
+        script = f'mount -n --bind {self._folder}/hosts /etc/hosts && exec "$@"'
         return ["unshare", "--mount", "sh", "-c", script, "sh", *command]
 
     def _start(self) -> None:

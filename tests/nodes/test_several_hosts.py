@@ -144,6 +144,35 @@ def end_of_all(run, begin):
         time.sleep(0.1)
 
 
+def on_first_host_only(words, network):
+    words = [str(word) for word in words]
+    words[words.index("--hosts") + 1] = network.hosts[0]
+    return words
+
+
+@pytest.mark.parametrize("host_count", [1, 3])
+def test_deadlock_is_named(run, job_on_hosts, network, test_program, host_count):
+    words = job_on_hosts(test_program("failing_rank"), "--detect-deadlock", ranks=4)
+    words = on_first_host_only(words, network) if host_count == 1 else words
+    message = run(*words, "deadlock", status=1, timeout_s=LIMIT_S).stderr
+    assert "the program is in a deadlock" in message
+    for rank in range(4):
+        assert re.search(rf"rank {rank} waits for .*from rank {(rank + 1) % 4}\b", message)
+
+
+def test_slow_link_is_named(run, job_on_hosts, network, build_dir):
+    network.slow_down(network.hosts[2], "100mbit")
+    program = build_dir / "lib" / "spillway" / "bench" / "small-operations-mpich"
+    words = [str(word) for word in job_on_hosts(program, ranks=3)]
+    words[words.index("none")] = "text"
+    page = run(*words, "allreduce", 64 << 20, 1, 1, timeout_s=LIMIT_S).stderr
+    slow = re.findall(r"slow link +\d.* from node (\d), (\S+), to node (\d), (\S+)", page)
+    names = [network.name_of(host) for host in network.hosts]
+    assert sorted((int(sender), int(to)) for sender, _, to, _ in slow) == [(2, 0), (2, 1)], page
+    assert all((sender, to) == (names[int(i)], names[int(j)]) for i, sender, j, to in slow)
+    assert "usual here" in page
+
+
 def test_host_whose_link_is_cut_is_named_and_all_ranks_end(run, job_on_hosts, network, test_program):
     job = waiting_job(run, job_on_hosts, test_program)
     begin = time.monotonic()
