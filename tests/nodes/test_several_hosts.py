@@ -165,7 +165,7 @@ def test_slow_link_is_named(run, job_on_hosts, network, build_dir):
     program = build_dir / "lib" / "spillway" / "bench" / "small-operations-mpich"
     words = [str(word) for word in job_on_hosts(program, ranks=3)]
     words[words.index("none")] = "text"
-    page = run(*words, "allreduce", 64 << 20, 1, 1, timeout_s=LIMIT_S).stderr
+    page = run(*words, "allreduce", 32 << 20, 1, 1, timeout_s=LIMIT_S).stderr
     slow = re.findall(r"slow link +\d.* from node (\d), (\S+), to node (\d), (\S+)", page)
     names = [network.name_of(host) for host in network.hosts]
     assert sorted((int(sender), int(to)) for sender, _, to, _ in slow) == [(2, 0), (2, 1)], page
