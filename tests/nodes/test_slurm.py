@@ -109,20 +109,17 @@ def test_programs_check_themselves_on_the_nodes_of_a_batch_job(
     run, cluster, spillway_run, test_program, flavour, tmp_path
 ):
     """Cores and memory of each node are what the job has there, and each node's agent gets to report."""
-    command = " ".join(spillway_run)
-    summary = f"--summary json --summary-file {tmp_path}"
-    script = f"{command} {summary}/sizes {test_program('sizes')} strict </dev/null && "
-    script += f"{command} {summary}/reductions {test_program('reductions')} strict </dev/null"
+    command = f"{' '.join(spillway_run)} --summary json --summary-file {tmp_path}/summary"
+    script = f"{command} {test_program('reductions')} strict </dev/null"
     batch = Batch(run, tmp_path, ["-n", 2 * HOSTS, "--ntasks-per-node", 2], script)
     assert batch.status() == 0, batch.output.read_text()
     assert "srun" not in batch.output.read_text()  # it has nothing to complain of
-    for name in ("sizes", "reductions"):
-        nodes = json.loads((tmp_path / name).read_text())["nodes"]
-        assert [node["host"] for node in nodes] == cluster.nodes
-        assert [node["rank_count"] for node in nodes] == [2, 2, 2]
-        assert {node["slot_count"] for node in nodes} == {CORES_OF_NODE}
-        assert {node["budget_bytes"] for node in nodes} == {(MEGABYTES_OF_NODE << 20) * 80 // 100}
-        assert all(node["finished_ranks"] == 2 for node in nodes)
+    nodes = json.loads((tmp_path / "summary").read_text())["nodes"]
+    assert [node["host"] for node in nodes] == cluster.nodes
+    assert [node["rank_count"] for node in nodes] == [2, 2, 2]
+    assert {node["slot_count"] for node in nodes} == {CORES_OF_NODE}
+    assert {node["budget_bytes"] for node in nodes} == {(MEGABYTES_OF_NODE << 20) * 80 // 100}
+    assert all(node["finished_ranks"] == 2 for node in nodes)
 
 
 def test_ranks_of_a_job_that_is_started_elsewhere(run, cluster, spillway_run, flavour):
@@ -175,14 +172,27 @@ def test_a_rank_that_is_killed_ends_the_job_with_its_status(
 
 
 def test_scancel_ends_everything(run, cluster, spillway_run, test_program, tmp_path):
+    """Without `exec`, the shell would end first, and Slurm kill all on its node before it is cleared up."""
     program = test_program("failing_rank")
-    batch = Batch(run, tmp_path, [], f"{' '.join(spillway_run)} --summary none -n 6 {program} wait")
+    batch = Batch(run, tmp_path, [], f"exec {' '.join(spillway_run)} --summary none -n 6 {program} wait")
     batch.wait_for("last words")
     begin = time.monotonic()
     cluster.say("scancel", batch.job)
     while marked_processes(run.mark) or cluster.jobs():
         assert time.monotonic() - begin < 10, (marked_processes(run.mark), cluster.jobs())
         time.sleep(0.1)
+    assert re.search(r"^spillway: .* signal 15", batch.output.read_text(), re.MULTILINE)
+
+
+def test_a_signal_to_the_script_alone_gives_ranks_time(run, cluster, spillway_run, test_program, tmp_path):
+    """As sbatch --signal=B:TERM@60 sends it before the time is over."""
+    program = test_program("failing_rank")
+    batch = Batch(run, tmp_path, [], f"exec {' '.join(spillway_run)} --summary none -n 6 {program} checkpoint")
+    batch.wait_for("waits for SIGTERM")
+    cluster.say("scancel", "--batch", "--signal=TERM", batch.job)
+    batch.wait_for("Remedy: ")
+    text = batch.output.read_text()
+    assert "wrote its checkpoint" in text and "spillway: the job was ended by signal 15" in text
 
 
 def test_an_interrupt_ends_all_ranks_and_leaves_the_allocation(run, cluster, spillway_run, test_program, tmp_path):
