@@ -1,7 +1,7 @@
 # Runs the unit tests (ctest) and the multi-process tests (pytest), and closes with what both counted.
 
 # The tests as a whole; a test has its own, much shorter limit.
-test_limit_s=2900
+test_limit_s=2700
 unit_test_limit_s=120
 
 # -k NAME chooses among the unit tests as it does among pytest's.

@@ -14,7 +14,9 @@ from applications import APPLICATIONS, Size, data_bytes
 from measuring import machine
 from measuring.build import Build, add_build_options
 from measuring.control_group import DiskRate, NoControlGroups, disk_rate, why_unlimited
+from measuring.plot_option import add_plot_option, check_plot_option
 from measuring.program_run import RunFailed
+from measuring.progress import say
 from measuring.scratch import scratch_folder
 from measuring.verdict import misses_target
 from report import as_json, draw, page
@@ -34,7 +36,7 @@ def parse() -> argparse.Namespace:
     add("--limit", type=float, default=300, metavar="SECONDS", help="time limit of each run (default: 300)")
     add("--disk-rate", type=int, metavar="MB/S", help="limit reading and writing to so much each, by a control group")
     add("--folder", type=Path, help="where input, spill files and the swap file go: on a local disk")
-    add("--plot", type=Path, metavar="FILE", help="draw the figures, too (.png or .svg; needs Matplotlib)")
+    add_plot_option(parser)
     options = parser.parse_args()
     options.applications = options.applications.split(",")
     if not set(options.applications) <= set(APPLICATIONS):
@@ -47,17 +49,8 @@ def parse() -> argparse.Namespace:
         parser.error("--iterations: at least 2")
     if options.disk_rate is not None and options.disk_rate < 1:
         parser.error("--disk-rate: at least 1")
-    if options.plot:
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError:
-            parser.error("--plot needs Matplotlib: apt install python3-matplotlib, or pip install matplotlib")
+    check_plot_option(parser, options)
     return options
-
-
-def say(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def limited_rate(folder: Path, mb_per_s: Optional[int]) -> Optional[DiskRate]:

@@ -14,7 +14,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import paper
 from measuring import machine
 from measuring.build import SOURCE, Build
+from measuring.plot_option import add_plot_option, check_plot_option
 from measuring.program_run import RunFailed
+from measuring.progress import say
 from measuring.verdict import misses_target
 from picture import draw
 from plan import Plan
@@ -46,7 +48,7 @@ def parse() -> argparse.Namespace:
         help="leave out what is more transfers of parts: a million takes 4 to 15 s (default: 15)",
     )
     add("--limit", type=float, default=1800, metavar="SECONDS", help="time limit of each simulation (default: 1800)")
-    add("--plot", type=Path, metavar="FILE", help="draw the figures, too (.png or .svg; needs Matplotlib)")
+    add_plot_option(parser)
     options = parser.parse_args()
     options.nodes = sorted({1, *numbers(parser, "--nodes", options.nodes)})
     options.large = numbers(parser, "--large", options.large)
@@ -54,17 +56,8 @@ def parse() -> argparse.Namespace:
         parser.error("--nodes: at least one number beyond 1")
     if not 2 <= options.bytes < 1 << 30:
         parser.error("--bytes: at least 2, and less than 2^30, as MPI_Bcast takes less than 2 GiB")
-    if options.plot:
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError:
-            parser.error("--plot needs Matplotlib: apt install python3-matplotlib, or pip install matplotlib")
+    check_plot_option(parser, options)
     return options
-
-
-def say(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def program_of(build: Build) -> str:

@@ -1,24 +1,13 @@
 """Which way broadcasts take between the nodes of a job, as a file says."""
 
-from typing import List, Tuple
-
 from .errors import LaunchError
+from .line_file import lines_of
 from .sizes import parse_size
 
 ALGORITHMS = ("flat", "binomial", "chain", "scatter-allgather")
 _ANY = "any"
 _MOST_NODES = (1 << 32) - 1
 _MOST_BYTES = (1 << 64) - 1
-
-
-def lines_of(option: str, path: str) -> List[Tuple[int, List[str]]]:
-    """Numbers and words of the lines that say something; `#` begins a comment."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = [(number, line.partition("#")[0].split()) for number, line in enumerate(file, 1)]
-    except OSError as error:
-        raise LaunchError(f"cannot read {option} {path}: {error.strerror}", "name a file that you can read") from None
-    return [(number, words) for number, words in lines if words]
 
 
 def rules_of(path: str) -> str:

@@ -4,8 +4,8 @@ import os
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
 from . import slurm
-from .broadcasts import lines_of
 from .errors import LaunchError
+from .line_file import lines_of
 
 PLACEMENTS = ("block", "cyclic")
 

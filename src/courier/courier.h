@@ -5,8 +5,10 @@
 // receiver's mailbox. So neither needs a rank's help, and ranks of different nodes may sleep as those of one do.
 //
 // Two connections between each two nodes that have something to say to each other, one in each direction. The thread
-// sleeps when there is nothing to do, and has no more in its own memory than a buffer per connection and the envelopes
-// of a bounded number of messages: beyond that it leaves cells in its mailbox, and the senders wait for free ones.
+// sleeps when there is nothing to do, and has no more of its own ranks' messages in its own memory than a buffer per
+// connection and the envelopes of a bounded number of them: beyond that it leaves cells in its mailbox, and the senders
+// wait for free ones. What it passes on for other nodes has no such bound: the envelopes, a few hundred bytes each, of
+// the broadcasts whose next node is slower than the one before.
 #pragma once
 
 #include <atomic>

@@ -50,4 +50,8 @@ class DeadlockWatch {
   bool is_still_ = false;
 };
 
+// Of the lines of who_waits(), of one node or several, with `count` ranks in all: those that a message names. The last
+// one is not ended.
+std::string first_waiting(const std::string& lines, uint64_t count);
+
 }  // namespace spillway::launch

@@ -70,18 +70,4 @@ std::string StillnessVote::who_waits() const {
   return first_waiting(lines, count);
 }
 
-std::string first_waiting(const std::string& lines, uint64_t count) {
-  size_t end = 0;
-  uint64_t named = 0;
-  for (; named < std::min<uint64_t>(count, DeadlockWatch::kMostRanksNamed); ++named) {
-    const size_t next = lines.find('\n', end);
-    if (next == std::string::npos) break;
-    end = next + 1;
-  }
-  std::string text = lines.substr(0, end);
-  if (count > named) text += "  and " + std::to_string(count - named) + " more ranks\n";
-  if (!text.empty()) text.pop_back();
-  return text;
-}
-
 }  // namespace spillway::launch

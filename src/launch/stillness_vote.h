@@ -53,7 +53,4 @@ class StillnessVote {
   bool is_asking_ = false;
 };
 
-// Of the lines of DeadlockWatch::who_waits(), `count` ranks in all: those that a message names.
-std::string first_waiting(const std::string& lines, uint64_t count);
-
 }  // namespace spillway::launch

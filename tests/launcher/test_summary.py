@@ -165,6 +165,10 @@ def test_json_has_totals_and_ranks(plan):
     assert [rank["rank"] for rank in content["per_rank"]] == [0, 1]
 
 
+def program_that_ends_well(build_dir, flavour):
+    return build_dir / "lib" / "spillway" / "tests" / f"sizes-{flavour}"
+
+
 def failing_program(build_dir, flavour):
     return build_dir / "lib" / "spillway" / "tests" / f"failing_rank-{flavour}"
 
@@ -203,7 +207,7 @@ def test_json_of_a_rank_too_large_names_cause_and_remedy(run, spillway, spill_di
 
 def test_summary_can_be_left_away(run, spillway, spill_dir, build_dir, flavour):
     options = ["-n", 3, "--memory", "1G", "--spill-dir", spill_dir, "--summary", "none"]
-    assert "Spillway" not in run(spillway, "run", *options, failing_program(build_dir, flavour), "slow_messages").stderr
+    assert "Spillway" not in run(spillway, "run", *options, program_that_ends_well(build_dir, flavour)).stderr
 
 
 def test_failed_job_has_a_summary_too(run, spillway, spill_dir, build_dir, flavour):
@@ -228,6 +232,6 @@ def test_summary_file_is_tried_before_the_start(run, spillway, spill_dir, build_
 
 def test_page_that_cannot_be_written_goes_to_standard_error(run, spillway, spill_dir, build_dir, flavour):
     options = ["-n", 3, "--memory", "1G", "--spill-dir", spill_dir, "--summary-file", "/dev/full"]
-    finished = run(spillway, "run", *options, failing_program(build_dir, flavour), "slow_messages")
+    finished = run(spillway, "run", *options, program_that_ends_well(build_dir, flavour))
     assert "cannot write the summary to /dev/full: No space left on device" in finished.stderr
     assert "3 ranks" in finished.stderr and "ended well" in finished.stderr
