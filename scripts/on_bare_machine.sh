@@ -36,7 +36,7 @@ machine=$(mktemp -d "${FOLDER:-/var/tmp}/bare-machine.XXXXXX")
 chmod 755 "$machine"
 # --one-file-system: whatever is still mounted in there is not this script's to delete.
 remove_machine() {
-  for folder in proc sys dev; do
+  for folder in proc sys dev run/netns; do  # the last one comes of tests that make network namespaces
     mountpoint -q "$machine/$folder" && umount --lazy "$machine/$folder"
   done
   rm -rf --one-file-system "$machine"
