@@ -14,11 +14,11 @@ environment=system
 system_packages=(
   g++ gfortran cmake ninja-build python3
   libmpich-dev mpich libopenmpi-dev openmpi-bin
-  libxxhash-dev libgtest-dev googletest python3-pytest python3-numpy iproute2
+  libxxhash-dev zlib1g-dev libzstd-dev libgtest-dev googletest python3-pytest python3-numpy iproute2
 )
 
-# What the tests need beyond that: some benchmarks' programs are built only where it is there.
-test_packages=(libsimgrid-dev)
+# What the tests need beyond that: to run several at a time, and some benchmarks' programs are built only with SimGrid.
+test_packages=(libsimgrid-dev python3-pytest-xdist)
 
 missing_packages() {
   local package

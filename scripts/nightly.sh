@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What takes hours: random programs by the thousand, mpi4py's whole test suite, messages of gigabytes, real programs.
+# What takes hours: random programs by the thousand, mpi4py's whole test suite, messages of gigabytes, the tests of one
+# node's jobs on several nodes, real programs.
 # Give a seed to begin at (default: one by the date, so that every night has other programs). The logs are in
 # build/nightly; status 1 when something failed.
 set -euo pipefail
@@ -10,6 +11,7 @@ first=${1:-$(($(date +%s) / 86400 * seeds_per_night))}
 logs=build/nightly
 mkdir -p "$logs"
 ./dev build
+export SPILLWAY_BUILD=$PWD/build
 
 status=0
 run() {
@@ -22,6 +24,9 @@ run random_programs tests/differential/soak.py --build build --seeds "$first-$((
 run mpi4py tests/mpi4py/run_suite.py --build build
 for program in build/lib/spillway/tests/huge_counts-*; do
   run "$(basename "$program")" build/bin/spillway run -n 2 --slots 1 --memory 3G -- "$program"
+done
+for bed in virtual_nodes hosts; do
+  run "tests_on_$bed" python3 -m pytest tests/apps tests/bindings tests/mpi tests/python_interface --bed "$bed"
 done
 run real_programs tests/real_programs/run.py
 exit $status

@@ -1,6 +1,6 @@
 # The private environment of a machine on which packages may not be installed: a Python environment in build/env with
-# PyPI's MPICH, build tools and test tools. A compiler, Python, GoogleTest or xxHash that the machine lacks come from its
-# distribution's packages, unpacked into build/env/root.
+# PyPI's MPICH, build tools and test tools. A compiler, Python, GoogleTest, xxHash, zlib or zstd that the machine lacks come
+# from its distribution's packages, unpacked into build/env/root.
 
 source scripts/private_packages.sh
 source scripts/python_environment.sh
@@ -39,6 +39,8 @@ unpack_missing_packages() {
   # The sources: a compiler from build/env/root cannot use a library that is installed outside it.
   [[ -d /usr/src/googletest && ${#packages[@]} == 0 ]] || packages+=(googletest)
   [[ -e /usr/include/xxhash.h ]] || packages+=(libxxhash-dev)
+  [[ -e /usr/include/zlib.h && -e /usr/include/zstd.h && ! " ${packages[*]} " == *" g++ "* ]] ||
+    packages+=(zlib1g-dev libzstd-dev)
   ((${#packages[@]} == 0)) || private_packages "${packages[@]}"
   [[ ! -e $private_root/usr/bin/g++ ]] || wrap_compiler
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Callable, Iterator, List, Set, TypeVar
 
 import pytest
+from bed import BEDS, Bed, made_bed
 from marked_processes import kill_marked, marked_processes
 from plain_mpi import plain_mpi_words
 from runner import DISAPPEARANCE_S, Runner
@@ -24,6 +25,22 @@ def preloaded_libraries() -> List[str]:
     """What this build has a preloaded library for: MPI libraries (mpich, openmpi), some of them with a version."""
     prefix = "libspillway-"
     return sorted(path.name[len(prefix) : -len(".so")] for path in (BUILD / "lib" / "spillway").glob(prefix + "*.so"))
+
+
+def pytest_addoption(parser: "pytest.Parser") -> None:
+    parser.addoption("--bed", choices=BEDS, default=BEDS[0], help="where the nodes of jobs are")
+
+
+def pytest_configure(config: "pytest.Config") -> None:
+    config.addinivalue_line("markers", "one_node: of what one node does with all of the ranks")
+
+
+def pytest_collection_modifyitems(config: "pytest.Config", items: List["pytest.Item"]) -> None:
+    if config.getoption("--bed") == BEDS[0]:
+        return
+    one_node = [item for item in items if item.get_closest_marker("one_node")]
+    config.hook.pytest_deselected(items=one_node)
+    items[:] = [item for item in items if item not in one_node]
 
 
 def pytest_generate_tests(metafunc: "pytest.Metafunc") -> None:
@@ -65,6 +82,16 @@ def still_there(look: Callable[[], Found]) -> Found:
     return found
 
 
+def lasting_segments(before: Set[str]) -> Set[str]:
+    """Unused in every look: those of other tests' jobs, which run at the same time, come and go."""
+    left = unused_segments(shared_memory_files() - before)
+    deadline = time.monotonic() + DISAPPEARANCE_S
+    while left and time.monotonic() < deadline:
+        time.sleep(0.05)
+        left = unused_segments(shared_memory_files() & left)
+    return left
+
+
 @pytest.fixture(scope="session")
 def build_dir() -> Path:
     assert (BUILD / "CMakeCache.txt").is_file(), f"{BUILD} is not a build; run ./dev build, or set SPILLWAY_BUILD"
@@ -79,10 +106,17 @@ def spillway(build_dir: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def bed_of_all(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    with made_bed(request.config.getoption("--bed"), tmp_path_factory.mktemp("bed")) as bed:
+        yield bed
+
+
 @pytest.fixture
-def run() -> Iterator[Runner]:
+def run(bed_of_all: Bed) -> Iterator[Runner]:
     """Runs programs; kills what is left of them at the test's end."""
-    runner = Runner(uuid.uuid4().hex)
+    runner = Runner(uuid.uuid4().hex, bed_of_all)
+    runner.environment.update(bed_of_all.environment)
     yield runner
     kill_marked(runner.mark)
 
@@ -103,7 +137,7 @@ def nothing_left_behind(run: Runner, spill_dir: Path) -> Iterator[None]:
     yield
     left = still_there(lambda: marked_processes(run.mark))
     assert not left, f"processes left: {left}"
-    segments_left = still_there(lambda: unused_segments(shared_memory_files() - segments_before))
+    segments_left = lasting_segments(segments_before)
     assert not segments_left, f"shared segments left: {segments_left}"
     assert not list(spill_dir.iterdir()), "spill files left"
 

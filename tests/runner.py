@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Sequence, Union
 
 import pytest
+from bed import Bed
 from marked_processes import MARK_VARIABLE, kill_marked
 
 # How long the processes of a killed job may take to be gone.
@@ -42,6 +43,7 @@ class Runner:
     """Runs programs with a time limit, and with the test's mark in their environment."""
 
     mark: str
+    bed: Bed = Bed()
     # libfabric below Ubuntu 22.04's MPICH ends every program that forks, under plain MPI too, unless it is told not to.
     environment: Dict[str, str] = field(default_factory=lambda: {"RDMAV_FORK_SAFE": "1"})
 
@@ -54,7 +56,7 @@ class Runner:
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
         options.setdefault("stdin", subprocess.DEVNULL)
-        words = [str(word) for word in command]
+        words = self.bed.placed([str(word) for word in command])
         return subprocess.Popen(
             words, env=self.marked_environment(env), text=True, errors="replace", start_new_session=True, **options
         )
@@ -78,7 +80,7 @@ class Runner:
             process.kill()
             stdout, stderr = process.communicate(timeout=DISAPPEARANCE_S)
             late = True
-        words = [str(word) for word in command]
+        words = self.bed.placed([str(word) for word in command])
         finished = Finished(words, process.returncode, stdout or "", stderr or "", time.monotonic() - begin)
         if late:
             pytest.fail(f"still running after {timeout_s} s\n{finished.report()}")

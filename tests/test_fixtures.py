@@ -56,14 +56,14 @@ def test_clean(run, spill_dir, nothing_left_behind):
 def test_nothing_left_behind_notices_processes_files_and_segments(tmp_path: Path, build_dir: Path) -> None:
     segment = Path("/dev/shm") / f"forgotten-{uuid.uuid4().hex}"
     (tmp_path / "test_forgetful.py").write_text(FORGETFUL_TESTS.replace("/dev/shm/SEGMENT", str(segment)))
-    for module in ("conftest.py", "marked_processes.py", "plain_mpi.py"):
+    for module in ("bed.py", "conftest.py", "marked_processes.py", "plain_mpi.py"):
         shutil.copy(Path(__file__).with_name(module), tmp_path)
     patient = Path(__file__).with_name("runner.py").read_text()
     assert "DISAPPEARANCE_S = 5.0" in patient
     (tmp_path / "runner.py").write_text(patient.replace("DISAPPEARANCE_S = 5.0", "DISAPPEARANCE_S = 0.5"))
     outcome = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", str(tmp_path)],
-        env={**os.environ, "SPILLWAY_BUILD": str(build_dir)},
+        env={**os.environ, "SPILLWAY_BUILD": str(build_dir), "PYTHONPATH": str(Path(__file__).parents[1] / "bench")},
         capture_output=True,
         text=True,
         timeout=60,

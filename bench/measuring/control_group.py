@@ -1,5 +1,5 @@
 """A limit on the memory of a program and all its descendants, file cache included, and on the rate at which they read
-from a disk and write to it: a control group of its own.
+from a disk and write to it: a control group of its own. And groups that limit processor time.
 
 Works for versions 1 and 2 of the kernel's control groups, where the user may make groups (root, as a rule). The new
 group lies below the one that this process is in, or as near to it as the kernel allows, so limits above stay in force.
@@ -10,15 +10,19 @@ import shlex
 import signal
 import time
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Tuple, Union
+from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 
 # How long the processes of a group that was killed may take to be gone.
 END_S = 10.0
+# Processor time is handed out so often: short, as a message waits for it that comes to a group which has used it up.
+PERIOD_US = 10000
+
+_LIMITS = {"memory": "memory", "cpu": "processor time"}
 
 
 class Hierarchy(NamedTuple):
     version: int
-    parent: Path  # where groups with a memory limit can be made
+    parent: Path  # where groups with a limit of one kind can be made
 
 
 class DiskRate(NamedTuple):
@@ -48,19 +52,19 @@ def _mounts(root: Path) -> List[Tuple[str, str, str]]:
     return found
 
 
-def find_hierarchy(root: Path = Path("/")) -> Hierarchy:
+def find_hierarchy(root: Path = Path("/"), controller: str = "memory") -> Hierarchy:
     """Raises NoControlGroups. `root` lets tests show another machine."""
-    group = _group_of_version_1("memory", root)
+    group = _group_of_version_1(controller, root)
     if group is not None:
         return Hierarchy(1, group)
     for kind, point, _ in _mounts(root):
         if kind == "cgroup2":
             top = root / point.lstrip("/")
             path = next((path for controllers, path in _own_paths(root) if controllers == ""), "/")
-            parent = _nearest_with_memory(top, top / path.lstrip("/"))
+            parent = _nearest_with(controller, top, top / path.lstrip("/"))
             if parent is not None:
                 return Hierarchy(2, parent)
-    raise NoControlGroups("no control group hierarchy lets memory be limited here")
+    raise NoControlGroups(f"no control group hierarchy lets {_LIMITS[controller]} be limited here")
 
 
 def _group_of_version_1(controller: str, root: Path) -> Optional[Path]:
@@ -72,11 +76,11 @@ def _group_of_version_1(controller: str, root: Path) -> Optional[Path]:
     return None
 
 
-def _nearest_with_memory(top: Path, group: Path) -> Optional[Path]:
+def _nearest_with(controller: str, top: Path, group: Path) -> Optional[Path]:
     """In version 2 only groups without processes of their own hand a controller down: seldom ours, mostly one above."""
     while True:
         try:
-            if "memory" in (group / "cgroup.subtree_control").read_text().split():
+            if controller in (group / "cgroup.subtree_control").read_text().split():
                 return group
         except OSError:
             pass  # a container sees a path that is not below its mount point
@@ -93,6 +97,38 @@ def disk_rate(folder: Path, bytes_per_s: int) -> DiskRate:
         raise NoControlGroups(f"{folder} is on no disk whose rate can be limited")
     disk = device.resolve().parent if (device / "partition").exists() else device
     return DiskRate((disk / "dev").read_text().strip(), bytes_per_s)
+
+
+def words_inside(groups: Sequence[Path], command: Sequence[str]) -> List[str]:
+    """The command, started inside the groups, or not at all."""
+    join = " && ".join(f"echo $$ >{shlex.quote(str(group / 'cgroup.procs'))}" for group in groups)
+    return ["sh", "-c", f'{join} && exec "$@"', "sh", *command]
+
+
+class ProcessorLimit:
+    """Of any number of groups, each of which gets the time of so many cores. Whoever makes a group removes it."""
+
+    def __init__(self, cores: float, root: Path = Path("/")) -> None:
+        """Raises NoControlGroups."""
+        self._hierarchy = find_hierarchy(root, "cpu")
+        self._quota_us = round(cores * PERIOD_US)
+
+    @property
+    def parent(self) -> Path:
+        return self._hierarchy.parent
+
+    def make_group(self, name: str) -> None:
+        """Raises NoControlGroups; then there may be a group without a limit."""
+        group = self.parent / name
+        try:
+            group.mkdir()
+            if self._hierarchy.version == 1:
+                (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+                (group / "cpu.cfs_quota_us").write_text(str(self._quota_us))
+            else:
+                (group / "cpu.max").write_text(f"{self._quota_us} {PERIOD_US}")
+        except OSError as error:
+            raise NoControlGroups(f"cannot limit processor time: {group}: {error.strerror}") from None
 
 
 class ControlGroup:
@@ -140,9 +176,7 @@ class ControlGroup:
         self._remove()
 
     def words(self, command: List[str]) -> List[str]:
-        """The command, started inside the group."""
-        join = " && ".join(f"echo $$ >{shlex.quote(str(path / 'cgroup.procs'))}" for path in self._paths)
-        return ["sh", "-c", f'{join} && exec "$@"', "sh", *command]
+        return words_inside(self._paths, command)
 
     def kill_count(self) -> int:
         """Processes that the kernel killed because the group had no memory left."""

@@ -18,7 +18,8 @@ PASSES = 3
 
 def disk_speeds(folder: Path, mib: int) -> Dict[str, float]:
     """Bytes per second of a file that has been written before: one request after the other, past the file cache. Of
-    several passes, as they differ by half."""
+    several passes, as they differ by half. `free`: of giving the file's blocks back, which may take long on a file
+    system that is mounted with `discard`."""
     requests = max(1, mib // REQUEST_MIB)
     buffer = mmap.mmap(-1, REQUEST_MIB * MIB)  # in whole pages, as O_DIRECT demands
     buffer.write(os.urandom(REQUEST_MIB * MIB))
@@ -37,6 +38,9 @@ def disk_speeds(folder: Path, mib: int) -> Dict[str, float]:
                     raise RunFailed("the disk transfers less than it was asked to")
             speed = requests * REQUEST_MIB * MIB / (time.monotonic() - begin)
             speeds.setdefault(direction, []).append(speed)
+        begin = time.monotonic()
+        os.ftruncate(file, 0)
+        speeds["free"] = [requests * REQUEST_MIB * MIB / (time.monotonic() - begin)]
     finally:
         os.close(file)
         os.unlink(folder / "device")

@@ -13,15 +13,18 @@ import subprocess
 import time
 import uuid
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Tuple
 
-# Where ssh would log in, there is a shell in the namespace, with a host name of its own.
+from measuring.control_group import ProcessorLimit, words_inside
+
+# Where ssh would log in, there is a shell in the namespace and the host's control group, with a host name of its own.
 _SHELL_ELSEWHERE = """#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift; done
-host=$1
+host={prefix}-${{1##*.}}
 shift
-exec ip netns exec "{prefix}-${{host##*.}}" unshare --uts {ipc} sh -c 'hostname "$0"; exec env -i "$@"' \\
-  "{prefix}-${{host##*.}}" PATH="$PATH" HOME="$HOME" {kept} sh -c "$*"
+{join}
+exec ip netns exec "$host" unshare --uts {ipc} sh -c 'hostname "$0"; exec env -i "$@"' \\
+  "$host" PATH="$PATH" HOME="$HOME" {kept} sh -c "$*"
 """
 
 # Ignores what ^C sends to the whole terminal; ends when its standard input does. What still runs on a host goes first:
@@ -29,17 +32,21 @@ exec ip netns exec "{prefix}-${{host##*.}}" unshare --uts {ipc} sh -c 'hostname 
 _WATCHER = """trap '' INT TERM HUP
 cat >/dev/null
 bridge=$1
-shift
+groups=$2
+shift 2
 for host; do
   tries=100
-  while pids=$(ip netns pids "$host") && [ -n "$pids" ] && [ $((tries -= 1)) -gt 0 ]; do
+  while pids=$(ip netns pids "$host"; cat "$groups/$host/cgroup.procs"); [ -n "$pids" ] && [ $((tries -= 1)) -gt 0 ]; do
     kill -KILL $pids
     sleep 0.05
   done
   ip link delete "$host"
   ip netns delete "$host"
+  tries=100
+  while [ -d "$groups/$host" ] && ! rmdir "$groups/$host" && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 done
 ip link delete "$bridge"
+ip link delete "$bridge-other"
 """
 
 
@@ -63,6 +70,15 @@ def _unused_subnet() -> str:
             return subnet
 
 
+def bytes_per_s(rate: str) -> float:
+    """Of a rate in the words of tc(8). Raises ValueError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgt]?)(i?)(bit|bps)?", rate.lower())
+    if not found:
+        raise ValueError(f"{rate}: not a rate as in 100mbit or 1gbit")
+    factor = (1024 if found[3] else 1000) ** " kmgt".index(found[2] or " ")
+    return float(found[1]) * factor / (1 if found[4] == "bps" else 8)
+
+
 def _shape(rate: str) -> Sequence[str]:
     return ("root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms")
 
@@ -76,22 +92,32 @@ class Network:
     ranks are on one machine, and if so goes past the links. (If not, Debian's MPICH 4.0 sends over TCP, after which
     it at times waits for ever in MPI_Finalize.)
 
+    With a `limit`, each host is a control group, too, which all that runs there is in.
+
     Another process waits for the end of this one, however it ends, and takes away the network with all that runs
     there.
     """
 
     def __init__(
-        self, folder: Path, host_count: int, rate: str = "1gbit", kept: Sequence[str] = (), own_ipc: bool = False
+        self,
+        folder: Path,
+        host_count: int,
+        rate: str = "1gbit",
+        kept: Sequence[str] = (),
+        own_ipc: bool = False,
+        limit: Optional[ProcessorLimit] = None,
     ) -> None:
         self.prefix = "spw" + uuid.uuid4().hex[:6]
         self._host_count = host_count
         self._rate = rate
         self._kept = " ".join(f'{name}="${name}"' for name in kept)
         self._ipc = "--ipc" if own_ipc else ""
+        self._limit = limit
         self._remote_shell = folder / "remote-shell"
         self._watcher: Optional[subprocess.Popen] = None
 
     def __enter__(self) -> "Network":
+        """Raises CannotMakeNetwork, and NoControlGroups where hosts cannot be limited."""
         for program in ("ip", "tc", "unshare", "hostname"):
             if shutil.which(program) is None:
                 raise CannotMakeNetwork(f"there is no program `{program}`")
@@ -100,9 +126,9 @@ class Network:
         subnet = _unused_subnet()
         self.address = f"{subnet}.254"
         self.hosts: List[str] = [f"{subnet}.{number}" for number in range(1, self._host_count + 1)]
-        names = [self.prefix, *map(self.name_of, self.hosts)]
+        groups = str(self._limit.parent) if self._limit else ""
         self._watcher = subprocess.Popen(
-            ["sh", "-c", _WATCHER, "sh", *names],
+            ["sh", "-c", _WATCHER, "sh", self.prefix, groups, *map(self.name_of, self.hosts)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -124,6 +150,8 @@ class Network:
         _output_of("ip", "link", "set", self.prefix, "up")
         for host in self.hosts:
             name = self.name_of(host)
+            if self._limit:
+                self._limit.make_group(name)
             _output_of("ip", "netns", "add", name)
             inside = ("ip", "-n", name)
             _output_of("ip", "link", "add", name, "type", "veth", "peer", "name", "net0", "netns", name)
@@ -133,7 +161,8 @@ class Network:
             _output_of(*inside, "link", "set", "lo", "up")
             for place, device in (([], name), (["-n", name], "net0")):
                 _output_of("tc", *place, "qdisc", "add", "dev", device, *_shape(self._rate))
-        shell = _SHELL_ELSEWHERE.format(prefix=self.prefix, kept=self._kept, ipc=self._ipc)
+        join = f'echo $$ >"{self._limit.parent}/$host/cgroup.procs" || exit' if self._limit else ""
+        shell = _SHELL_ELSEWHERE.format(prefix=self.prefix, kept=self._kept, ipc=self._ipc, join=join)
         self._remote_shell.write_text(shell)
         self._remote_shell.chmod(0o755)
 
@@ -148,6 +177,15 @@ class Network:
 
     def cut(self, host: str) -> None:
         _output_of("ip", "link", "set", self.name_of(host), "down")
+
+    def part(self, hosts: Sequence[str]) -> Tuple[str, str]:
+        """Takes these hosts to a bridge of their own. The names of both bridges, which nothing joins yet."""
+        other = f"{self.prefix}-other"
+        _output_of("ip", "link", "add", other, "type", "bridge")
+        _output_of("ip", "link", "set", other, "up")
+        for host in hosts:
+            _output_of("ip", "link", "set", self.name_of(host), "master", other)
+        return self.prefix, other
 
     def slow_down(self, host: str, rate: str) -> None:
         """What it sends; not what it receives."""
@@ -168,11 +206,18 @@ class Network:
 
     def command_on(self, host: str, *words: str) -> List[str]:
         """The words that start a program there, with the environment of this process."""
-        return ["ip", "netns", "exec", self.name_of(host), *words]
+        command = ["ip", "netns", "exec", self.name_of(host), *words]
+        return words_inside([self._limit.parent / self.name_of(host)], command) if self._limit else command
 
     def received_bytes(self, host: str) -> int:
         """What has come to it over its link."""
-        return int(Path(f"/sys/class/net/{self.name_of(host)}/statistics/tx_bytes").read_text())
+        return self._bytes_at_bridge(host, "tx")
+
+    def sent_bytes(self, host: str) -> int:
+        return self._bytes_at_bridge(host, "rx")
+
+    def _bytes_at_bridge(self, host: str, direction: str) -> int:
+        return int(Path(f"/sys/class/net/{self.name_of(host)}/statistics/{direction}_bytes").read_text())
 
     @property
     def environment(self) -> Dict[str, str]:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from typing import Callable, Dict, List, NamedTuple, Optional
 
-from job import Setting
+from job import Setting, lines_of_run
 from measuring.program_run import RunFailed, run
 from measuring.spread import Spread
 from measuring.verdict import verdict
@@ -97,33 +97,16 @@ class Measured(NamedTuple):
 HEAD = ["seconds, median (least-most)", "spillway run", "plain mpiexec", "link", "of plain", "of link", "target"]
 
 
-class _Said(Exception):
-    """A line has come that says all that the run was for."""
-
-
-def _line_with_time(command: List[str], setting: Setting, ends_well: bool) -> str:
-    """Of what the program prints after all ranks have looked at their results."""
-
-    def look(line: str) -> None:
-        if not ends_well and _TIME.match(line):
-            raise _Said(line)
-
-    try:
-        lines = run(command, setting.limit_s, on_line=look, environment=setting.network.environment).lines
-    except _Said as said:
-        return str(said)
-    except RunFailed as failure:
-        raise RunFailed(f"{' '.join(command)}\n{failure}") from None
-    finally:
-        setting.network.end_processes()
-    return next(filter(_TIME.match, lines), "")
-
-
 def _time_s(command: List[str], setting: Setting, operation: Operation, batches: int, ends_well: bool) -> float:
     network = setting.network
     receivers = network.hosts[1 : operation.hosts]
     before = [network.received_bytes(host) for host in receivers]
-    found = _TIME.match(_line_with_time(command, setting, ends_well))
+    try:
+        # The program prints its time after all ranks have looked at their results.
+        lines = lines_of_run(command, setting, last=None if ends_well else _TIME)
+    finally:
+        network.end_processes()
+    found = next(filter(None, map(_TIME.match, lines)), None)
     if not found:
         raise RunFailed(f"{' '.join(command)} did not say how long an operation takes")
     # An MPI library may find out that its hosts are one machine.

@@ -54,8 +54,7 @@ def parse() -> argparse.Namespace:
 def measure_all(build: Build, options: argparse.Namespace, network: Network, folder: Path) -> int:
     flavour = options.mpi or build.default_flavour()
     setting = Setting(build, flavour, network, options.memory, folder, options.limit)
-    mpi = build.mpi_of(setting.program("small-operations"))
-    versions = f"{build.version()}, {mpi.title} {mpi.version}"
+    versions = setting.versions()
     about_machine = machine.description(folder)
     print(f"Between hosts, links of {options.rate} each way, {versions}\n{machine.text(about_machine)}\n", flush=True)
     figures = [

@@ -53,6 +53,17 @@ static inline int spillway_get_usage(struct spillway_usage* usage) {
   return function ? function(usage) : SPILLWAY_NOT_RUNNING;
 }
 
+/* The exported function behind spillway_get_spill_directories(). */
+typedef const char* (*spillway_spill_directories_function)(void);
+
+/* The spill directories of the rank's node, with `:` between them. Stays until the process ends. A null pointer when
+ * the program does not run under Spillway, or before MPI_Init. */
+static inline const char* spillway_get_spill_directories(void) {
+  spillway_spill_directories_function function;
+  *(void**)(&function) = dlsym(RTLD_DEFAULT, "spillway_spill_directories_of_rank");
+  return function ? function() : (const char*)0;
+}
+
 /* The exported function behind the two below. */
 typedef int (*spillway_critical_section_function)(int enters);
 

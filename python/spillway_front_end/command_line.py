@@ -28,7 +28,7 @@ def _mpi_name(word: str) -> str:
     return word
 
 
-def _whole_number(text: str) -> int:
+def whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
@@ -74,24 +74,26 @@ def _parser(version: str, python_directory: str) -> Tuple[Parser, Parser]:
         add_help=False,
         usage="spillway run [options] [--] program [arguments]",
     )
-    _add_run_options(run)
-    commands.add_parser("tune", help="measure which way broadcasts take best between machines", add_help=False)
+    add_run_options(run)
+    commands.add_parser(
+        "tune", help="measure which way broadcasts take best between machines, and their racks", add_help=False
+    )
     return main, run
 
 
-def _add_run_options(run: argparse.ArgumentParser) -> None:
+def add_run_options(run: argparse.ArgumentParser) -> None:
     add = run.add_argument
     add("-h", "--help", action="help", help="show this text")
     add(
         "-n",
         "--ranks",
-        type=_whole_number,
+        type=whole_number,
         metavar="ranks",
         help="ranks to start (default: as many as slots, or as tasks of the Slurm job)",
     )
     add(
         "--slots",
-        type=_whole_number,
+        type=whole_number,
         metavar="k",
         help="ranks that run at a time (default: the cores that may be used)",
     )
@@ -126,7 +128,7 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     )
     add(
         "--ranks-per-node",
-        type=_whole_number,
+        type=whole_number,
         metavar="n",
         help="divide this machine into virtual nodes of n ranks each; --slots and --memory are then of each node "
         "(default: all ranks are on one node)",
@@ -138,7 +140,7 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         "place; --slots, --memory and --spill-dir are then of each of them (default: the nodes of the Slurm job that "
         "this is part of, reached by srun; else this machine)",
     )
-    add("--hostfile", metavar="file", help="the same from a file, a machine in each line")
+    add("--hostfile", metavar="file", help="the same from a file, a machine in each line, with options of its own")
     add(
         "--placement",
         choices=PLACEMENTS,
@@ -149,8 +151,8 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     add(
         "--racks",
         metavar="file",
-        help="the rack of each machine, as in `node17 rack2` in each line: broadcasts pass those of a rack one after the "
-        "other (default: the switches of the Slurm job's nodes, where Slurm knows them)",
+        help="the rack of each machine, as in `node17 rack2` in each line: broadcasts pass those of a rack one after "
+        "the other (default: the switches of the Slurm job's nodes, where Slurm knows them)",
     )
     add(
         "--broadcasts",
@@ -181,7 +183,7 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
-def _unknown_option(option: str, run: argparse.ArgumentParser) -> LaunchError:
+def unknown_option(option: str, run: argparse.ArgumentParser) -> LaunchError:
     import difflib  # only to help with a typing error
 
     known = [name for action in run._actions for name in action.option_strings]
@@ -189,7 +191,7 @@ def _unknown_option(option: str, run: argparse.ArgumentParser) -> LaunchError:
     remedy = f"did you mean {near[0]}? " if near else ""
     return LaunchError(
         f"unknown option {option}",
-        remedy + "All options: `spillway run --help`; options of the program come " "after its name",
+        remedy + f"All options: `{run.prog} --help`; options of the program come after its name",
     )
 
 
@@ -198,13 +200,13 @@ def parse_run_options(arguments: List[str], version: str = "", python_directory:
     main, run = _parser(version, python_directory)
     options, rest = main.parse_known_args(arguments)
     if rest:
-        raise _unknown_option(rest[0], run)
+        raise unknown_option(rest[0], run)
     if options.command is None:
         main.print_help(sys.stderr)
         return None
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if program and program[0].startswith("-") and options.program[:1] != ["--"]:
-        raise _unknown_option(program[0], run)
+        raise unknown_option(program[0], run)
     if not program:
         raise LaunchError("no program to run", "name it after the options: spillway run -n 8 ./app")
     if options.summary_file is not None and options.summary == "none":
@@ -214,7 +216,7 @@ def parse_run_options(arguments: List[str], version: str = "", python_directory:
     return RunOptions(**dict(values, program=program, spill_dirs=tuple(options.spill_dirs)))
 
 
-def _open_summary_file(options: RunOptions) -> Optional[TextIO]:
+def open_summary_file(options: RunOptions) -> Optional[TextIO]:
     """Before the job: after hours of computing it is too late for a mistake in the path."""
     if options.summary_file is None:
         return None
@@ -227,7 +229,7 @@ def _open_summary_file(options: RunOptions) -> Optional[TextIO]:
         ) from None
 
 
-def _write_summary(page: str, file: Optional[TextIO]) -> None:
+def write_summary(page: str, file: Optional[TextIO]) -> None:
     if file is not None:
         try:
             with file:
@@ -246,10 +248,11 @@ def _run(options: RunOptions, library_directory: str) -> int:
         sys.stderr.write(f"spillway: warning: {warning}\n")
     if options.dry_run:
         return 0
-    summary_file = _open_summary_file(options)
-    from .run_job import run_agent
+    summary_file = open_summary_file(options)
+    from .run_job import let_signals_in, run_agent
 
-    status, text = run_agent(plan.agent_command, plan.environment())
+    status, text, _ = run_agent(plan.agent_command, plan.environment())
+    let_signals_in()
     if not text:
         return status
     from .report import parse_report
@@ -264,7 +267,7 @@ def _run(options: RunOptions, library_directory: str) -> int:
         from .summary import render_json, render_text
 
         render = render_json if options.summary == "json" else render_text
-        _write_summary(render(plan, report), summary_file)
+        write_summary(render(plan, report), summary_file)
     return status
 
 

@@ -11,6 +11,6 @@ class LaunchError(Exception):
         super().__init__(cause)
         self.remedy = remedy
 
-    def render(self) -> str:
-        lines = f"spillway: {self}\n"
+    def render(self, command: str = "spillway") -> str:
+        lines = f"{command}: {self}\n"
         return lines + (f"  Remedy: {self.remedy}\n" if self.remedy else "")

@@ -73,10 +73,35 @@ examples:
 
 TUNE_ABOUT = """\
 Measure how long broadcasts of several sizes take between the machines, or between some of them,
-by each algorithm, and write rules that choose the fastest one. It takes some seconds for each
-algorithm and number of machines, during which nothing else should use the network."""
+by each algorithm, and write rules that choose the fastest one (--output). It takes some seconds
+for each algorithm and number of machines, during which nothing else should use the network.
+Measure which machines are near each other, and write which are in a rack (--racks-output)."""
 
 TUNE_EPILOG = """\
 example:
-  spillway tune --hosts node1,node2,node3,node4 --racks racks --output broadcasts
+  spillway tune --hosts node1,node2,node3,node4 --racks-output racks --output broadcasts
   spillway run --hosts node1,node2,node3,node4 --racks racks --broadcasts broadcasts -n 64 ./app"""
+
+MPIDRUN_ABOUT = """\
+Run a key-value job: a program that calls MPI_D_Init (spillway/mpid.h). O tasks send records of a
+key and a value; A tasks receive them sorted by key. Its processes are ranks of `spillway run`,
+whose options are below; the O tasks are given out one by one as processes become free."""
+
+MPIDRUN_EPILOG = """\
+words:
+  O task, A task   what sends records, as a map function does; what receives them, as reduce
+  mode             common: each task is a process, O tasks first; mapreduce: each of the processes
+                   (-n, default: as many as slots) runs many tasks; iteration: the same, round by
+                   round; streaming: as common, all at the same time
+
+environment:
+  MPI_D_MEMORY, MPI_D_PARTITION_BYTES, MPI_D_SPILL_DIR
+                   as in the configuration of MPI_D_Init; the first and the last have defaults of
+                   --memory and --spill-dir
+
+exit status:
+  that of `spillway run`, or with --plain of the MPI launcher; 2 when nothing was started
+
+example:
+  mpidrun -O 64 -A 8 -M mapreduce --memory 4G ./wordcount counts/ text-*.txt
+  mpidrun -O 64 -A 8 --mpi mpich python3 wordcount.py counts/ text-*.txt"""

@@ -1,10 +1,11 @@
 """The machines of a job."""
 
 import os
-from typing import Dict, Iterator, List, NamedTuple, Optional
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from . import slurm
 from .errors import LaunchError
+from .host_options import HostOptions, read_host_options
 from .line_file import lines_of
 
 PLACEMENTS = ("block", "cyclic")
@@ -16,6 +17,7 @@ class HostList(NamedTuple):
     address: str  # numeric, of this machine, which all hosts reach
     racks: Dict[str, str] = {}  # of each host; empty: not known
     slurm_job: Optional[str] = None  # whose nodes they are, so that Slurm starts the ranks
+    options: Dict[str, HostOptions] = {}  # of each host; empty: none has any of its own
 
     def ring(self) -> str:
         """The hosts with those of a rack together, as spillway-node reads it."""
@@ -23,28 +25,71 @@ class HostList(NamedTuple):
         for number, name in enumerate(self.names):
             first_of_rack.setdefault(self.racks[name], number)
         ordered = sorted(self.names, key=lambda name: first_of_rack[self.racks[name]])
-        return ",".join(f"{name}={self.address if _is_own(name) else _address_of(name)}" for name in ordered)
+        return ",".join(f"{name}={self._reached_at(name)}" for name in ordered)
+
+    def numbers_of(self, nodes: Iterable[Tuple[str, str]]) -> List[Optional[int]]:
+        """Of nodes with these names and addresses, which hosts they are, as src/launch/node_ring.cpp has it: not every
+        MPI launcher takes the hosts in their order."""
+        by_address = {self._reached_at(name): number for number, name in enumerate(self.names)}
+        by_name = {_short(name): number for number, name in enumerate(self.names)}
+        return [by_address.get(address, by_name.get(_short(host))) for host, address in nodes]
+
+    def _reached_at(self, name: str) -> str:
+        return self.address if _is_own(name) else _address_of(name)
+
+    def options_elsewhere(self) -> Dict[str, HostOptions]:
+        """By names that mean the same on each of the hosts."""
+        own = os.uname().nodename
+        return {own if _is_own(name) else name: options for name, options in self.options.items()}
 
     def most_ranks(self, ranks: int) -> int:
         """Of one host."""
         return -(-ranks // len(self.names))
 
 
+def _short(name: str) -> str:
+    return name.split(".")[0].lower()
+
+
 def _own_names() -> List[str]:
     name = os.uname().nodename
-    return ["localhost", "127.0.0.1", "::1", name.lower(), name.split(".")[0].lower(), slurm.own_name().lower()]
+    return ["localhost", "127.0.0.1", "::1", name.lower(), _short(name), slurm.own_name().lower()]
 
 
 def _is_own(name: str) -> bool:
     return name.lower() in _own_names()
 
 
-def _words_of_file(path: str) -> Iterator[str]:
-    """A host in each line; `#` begins a comment."""
-    for _, words in lines_of("--hostfile", path):
-        if len(words) > 1:
-            raise LaunchError(f"--hostfile {path}: `{' '.join(words)}` is not one host", "name one in each line")
-        yield from words
+def is_this_machine(name: str) -> bool:
+    """By a name of its own, or by an address."""
+    if _is_own(name):
+        return True
+    try:
+        source, target = _source_and_target(name)
+    except OSError:
+        return False
+    return source == target
+
+
+def hosts_of_file(path: str) -> Dict[str, HostOptions]:
+    """Host by host."""
+    found: Dict[str, HostOptions] = {}
+    for number, (name, *words) in lines_of("--hostfile", path):
+        try:
+            options = read_host_options(words)
+        except LaunchError as error:
+            raise LaunchError(f"--hostfile {path}, line {number}: {error}", error.remedy) from None
+        if found.setdefault(_listed_as(name, found), options) != options:
+            raise LaunchError(
+                f"--hostfile {path}, line {number}: {name} has other options in a line before",
+                "name each host once: ranks are divided evenly among the hosts",
+            )
+    return found
+
+
+def _listed_as(name: str, names: Iterable[str]) -> str:
+    """However it is spelled."""
+    return next((listed for listed in names if listed.lower() == name.lower()), name)
 
 
 def _racks_of_file(path: str, names: List[str]) -> Dict[str, str]:
@@ -89,7 +134,8 @@ def hosts_of_job(
         return None
     if listed is not None and path is not None:
         raise LaunchError("--hosts and --hostfile say the same thing", "leave one of them away")
-    words = (listed or "").split(",") if path is None else _words_of_file(path)
+    of_file = hosts_of_file(path) if path is not None else {}
+    words = of_file if path is not None else (listed or "").split(",")
     names = list({word.strip().lower(): word.strip() for word in words if word.strip()}.values())
     option = f"--hosts {listed}" if path is None else f"--hostfile {path}"
     if not names:
@@ -103,7 +149,8 @@ def hosts_of_job(
     racks_of_names = _racks_of_file(racks, names) if racks is not None else {}
     if all(_is_own(name) for name in names):
         return None
-    return HostList(names, placement, address or _address_towards(names, option), racks_of_names)
+    own_address = address or _address_towards(names, option)
+    return HostList(names, placement, own_address, racks_of_names, options=of_file)
 
 
 def _hosts_of_allocation(
@@ -138,24 +185,29 @@ def _address_of(name: str) -> str:
         return ""
 
 
-def _address_towards(names: List[str], option: str) -> str:
-    """Of this machine, the address by which the first other host is reached. No packet is sent."""
+def _source_and_target(name: str) -> Tuple[str, str]:
+    """This machine's address towards a machine, and that one's. No packet is sent. Raises OSError."""
     import socket  # for jobs on several machines only
 
+    family, kind, protocol, _, target = socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.connect(target)
+        return probe.getsockname()[0], target[0]
+
+
+def _address_towards(names: List[str], option: str) -> str:
+    """Of this machine, the address by which the first other host is reached."""
     own = ""
     for name in names:
         if _is_own(name):
             continue
         try:
-            family, kind, protocol, _, target = socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)[0]
-            with socket.socket(family, kind, protocol) as probe:
-                probe.connect(target)
-                own = probe.getsockname()[0]
+            own, target = _source_and_target(name)
         except OSError as error:
             raise LaunchError(
                 f"{option}: cannot reach `{name}`: {error.strerror or error}",
                 "check the name (`getent hosts` shows what the system knows), or give this machine's --address",
             ) from None
-        if own != target[0]:
+        if own != target:
             return own
     return own  # all are this machine, by its address

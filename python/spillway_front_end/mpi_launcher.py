@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional
 
 from . import slurm
 from .errors import LaunchError
-from .hosts import HostList
+from .hosts import HostList, is_this_machine
 from .mpi_library import TITLES, MpiLibrary
 from .subprocess_output import output_of
 
@@ -38,6 +38,7 @@ _SETTINGS_BESIDE_SLURM = {
     "mpich": {"HYDRA_RMK": "user"},
     "openmpi": {name: "^slurm" for name in ("OMPI_MCA_ras", "OMPI_MCA_plm", "PRTE_MCA_ras", "PRTE_MCA_plm")},
 }
+_MOST_CHARACTERS = 130_000  # of a word on a command line, as Linux has it
 _LEVELS_ABOVE_LIBRARY = 4  # <prefix>/lib/<machine>/<mpi>/lib/libmpi.so.40 has its launcher in <prefix>/bin
 
 
@@ -92,6 +93,19 @@ def _major(version: str) -> int:
 _RANK_VARIABLES = ("SOCKET", "PRELOAD", "RANKS_PER_NODE", "NODE_COMMAND", "JOIN", "SECRET")
 
 
+def _host_of_each_rank(hosts: HostList, ranks: int) -> str:
+    """Open MPI's launcher takes its own machine first, wherever the list has it, unless the list is of ranks."""
+    most = hosts.most_ranks(ranks)
+    numbers = (rank // most if hosts.placement == "block" else rank % len(hosts.names) for rank in range(ranks))
+    listed = ",".join(hosts.names[number] for number in numbers)
+    if len(listed) > _MOST_CHARACTERS:
+        raise LaunchError(
+            f"the command of Open MPI's launcher for {ranks} ranks would be too long",
+            "name this machine as the first host",
+        )
+    return listed
+
+
 def _host_options(library: MpiLibrary, ranks: int, hosts: HostList) -> List[str]:
     """So that each host has the ranks that the placement says, the launcher being told of as many places as needed."""
     most = hosts.most_ranks(ranks)
@@ -100,9 +114,15 @@ def _host_options(library: MpiLibrary, ranks: int, hosts: HostList) -> List[str]
         words = ["-launcher", "slurm"] if hosts.slurm_job else []
         words += ["-localhost", hosts.address, "-hosts", ",".join(hosts.names)]
         return [*words, "-ppn", str(most if hosts.placement == "block" else 1)]
-    words = ["--host", ",".join(f"{name}:{most}" for name in hosts.names)]
-    words += ["--map-by", "slot" if hosts.placement == "block" else "node"]
-    return words + [word for name in _RANK_VARIABLES for word in ("-x", f"SPILLWAY_{name}")]
+    if any(is_this_machine(name) for name in hosts.names[1:]):
+        words = ["--host", _host_of_each_rank(hosts, ranks), "--map-by", "seq"]
+    else:
+        words = ["--host", ",".join(f"{name}:{most}" for name in hosts.names)]
+        words += ["--map-by", "slot" if hosts.placement == "block" else "node"]
+    names = [f"SPILLWAY_{name}" for name in _RANK_VARIABLES]
+    names += [name for name in os.environ if name.startswith("MPI_D_")]
+    names += ["PYTHONPATH"] if "MPI_D_LIBRARY" in os.environ else []  # as mpidrun has extended it
+    return words + [word for name in names for word in ("-x", name)]
 
 
 def launcher_command(

@@ -7,7 +7,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from . import slurm
 from .broadcasts import rules_of
 from .errors import LaunchError
-from .hosts import HostList, hosts_of_job
+from .host_options import HostOptions, node_words
+from .hosts import HostList, hosts_of_file, hosts_of_job
 from .machine import Figure, available_memory, total_memory, usable_cores
 from .mpi_launcher import Launcher, find_launcher, launcher_command, library_settings
 from .mpi_library import TITLES, MpiLibrary, find_program, mpi_library_of, preloaded_library
@@ -128,9 +129,13 @@ def make_node_plan(
 
 def make_plan(options: RunOptions, library_directory: str) -> Plan:
     """Raises LaunchError when the job cannot be started."""
-    asked_slots = _count("--slots", options.slots)
     per_node = _count("--ranks-per-node", options.ranks_per_node)
     hosts = hosts_of_job(options.hosts, options.hostfile, options.placement, options.address, options.racks)
+    if hosts is None and options.hostfile is not None:
+        of_all = HostOptions(options.slots, options.memory, tuple(options.spill_dirs))
+        own = next(iter(hosts_of_file(options.hostfile).values())).before(of_all)
+        options = options._replace(**own._asdict())
+    asked_slots = _count("--slots", options.slots)
     are_named = options.hosts is not None or options.hostfile is not None
     if options.broadcasts is not None and not (per_node or are_named or slurm.job_here()):
         raise LaunchError("--broadcasts is for jobs on several nodes", "leave it away, or name --hosts")
@@ -150,7 +155,7 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     nodes_of_host = -(-ranks_of_host // per_node.value) if per_node else 1
     node, warnings, node_command = None, [], []
     if hosts:
-        node_command = _node_command(options, ranks.value, per_node, nodes_of_host)
+        node_command = _node_command(options, ranks.value, per_node, nodes_of_host, hosts)
     else:
         most = per_node.value if per_node else ranks.value
         node, warnings = make_node_plan(asked_slots, options.memory, options.spill_dirs, most, nodes_of_host)
@@ -181,17 +186,20 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     )
 
 
-def _node_command(options: RunOptions, ranks: int, per_node: Optional[Figure], nodes_of_host: int) -> List[str]:
+def _node_command(
+    options: RunOptions, ranks: int, per_node: Optional[Figure], nodes_of_host: int, hosts: HostList
+) -> List[str]:
     """What it asks for is met, or refused, on each host: hosts differ. What no host can meet is refused here."""
-    if options.memory is not None:
-        _check_least(parse_size(options.memory), "asked for")
-    words = [os.path.realpath(sys.argv[0]), "node", "--ranks", str(ranks), "--nodes-here", str(nodes_of_host)]
+    for memory in {options.memory, *(own.memory for own in hosts.options.values())} - {None}:
+        _check_least(parse_size(memory), "asked for")
+    spillway = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), "spillway")  # this may be mpidrun
+    words = [spillway, "node", "--ranks", str(ranks), "--nodes-here", str(nodes_of_host)]
     words += ["--ranks-here", str(per_node.value if per_node else ranks)]
     words += ["--slots", str(options.slots)] if options.slots is not None else []
     words += ["--memory", options.memory] if options.memory is not None else []
     for directory in options.spill_dirs:
         words += ["--spill-dir", os.path.abspath(directory)]
-    words += ["--strategy", options.strategy]
+    words += [*node_words(hosts.options_elsewhere()), "--strategy", options.strategy]
     words += [] if options.checksums else ["--no-checksums"]
     return words + (["--detect-deadlock"] if options.detect_deadlock else [])
 
@@ -266,6 +274,8 @@ def _node_rows(plan: Plan) -> List[Tuple[str, str]]:
         rows.append(("address", f"{plan.hosts.address}, where the hosts' agents report"))
         if plan.hosts.racks:
             rows.append(("racks", ", ".join(dict.fromkeys(plan.hosts.racks.values()))))
+        own = [(f"of {name}", " ".join(options.words())) for name, options in plan.hosts.options.items()]
+        rows += [(name, words) for name, words in own if words]
     if plan.ranks_per_node:
         rows.append(("nodes", f"of {plan.ranks_per_node.value} ranks each  ({plan.ranks_per_node.origin})"))
     if plan.node is None:

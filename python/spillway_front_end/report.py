@@ -7,6 +7,7 @@ RankFigures = Dict[str, int]
 
 class NodeReport(NamedTuple):
     host: str
+    address: Optional[str]  # by which the other nodes reach it, where there are any
     figures: Dict[str, int]
 
 
@@ -15,6 +16,7 @@ class LinkReport(NamedTuple):
     receiver: int
     bytes: int
     busy_us: int  # that these took on the network
+    min_rtt_us: int  # the shortest round trip; 0: not known
 
     @property
     def bytes_per_s(self) -> float:
@@ -63,7 +65,7 @@ def parse_report(text: str) -> JobReport:
         exit_status=int(job.get("exit_status", "1")),
         failure=dict(zip(("message", "cause", "remedy"), failure)) if failure[0] else None,
         wall_ns=int(job.get("wall_ns", "0")),
-        nodes=[NodeReport(node.pop("host"), _integers(node.items())) for node in nodes],
+        nodes=[NodeReport(node.pop("host"), node.pop("address", None), _integers(node.items())) for node in nodes],
         links=links,
         numbers=sorted(ranks),
         states=[rank.pop("state", "absent") for rank in ordered],

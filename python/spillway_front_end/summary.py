@@ -169,7 +169,7 @@ def render_json(plan: Plan, report: JobReport) -> str:
         "exit_status": report.exit_status,
         "failure": report.failure,
         "spill_directories": [spill.path for spill in plan.node.spills] if plan.node else None,
-        "nodes": [dict(node.figures, host=node.host) for node in report.nodes],
+        "nodes": [dict(node.figures, host=node.host, address=node.address) for node in report.nodes],
         "links": [dict(link._asdict(), bytes_per_s=round(link.bytes_per_s)) for link in report.links],
         "totals": totals,
         "per_rank": [

@@ -195,8 +195,8 @@ std::vector<PassedOn> Courier::pass_on(const message::Cell& cell, const MessageR
   return passed_on;
 }
 
-LinkSpeed Courier::speed_of_link(uint32_t node) const {
-  return outgoing_[node] != nullptr ? outgoing_[node]->speed() : LinkSpeed{};
+LinkFigures Courier::figures_of_link(uint32_t node) const {
+  return outgoing_[node] != nullptr ? outgoing_[node]->figures() : LinkFigures{};
 }
 
 Traffic Courier::traffic() const {

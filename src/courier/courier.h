@@ -76,7 +76,7 @@ class Courier final : private IncomingOwner, private Forwarder {
   Problem problem() const { return problems_.problem(); }
 
   // To the node. From any thread.
-  LinkSpeed speed_of_link(uint32_t node) const;
+  LinkFigures figures_of_link(uint32_t node) const;
 
   // From any thread. The numbers are those of a moment only when they do not change.
   Traffic traffic() const;

@@ -3,12 +3,13 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace spillway::courier {
 namespace {
 
-constexpr uint64_t kBytesBetweenLooks = 1 << 20;
+constexpr uint64_t kMostBytesBetweenLooks = 1 << 20;
 
 constexpr uint32_t kWatched = EPOLLIN | EPOLLRDHUP;  // the end of the connection
 
@@ -75,17 +76,20 @@ void OutgoingLink::write() {
   if (sent > 0) {
     buffer_.drop(static_cast<uint64_t>(sent));
     written_bytes_ += static_cast<uint64_t>(sent);
-    look_at_speed();
+    look_at_figures();
   }
   set_interest(has_work() ? kWatched | EPOLLOUT : kWatched);
 }
 
-void OutgoingLink::look_at_speed() {
-  if (written_bytes_ < look_at_speed_at_) return;
-  look_at_speed_at_ = written_bytes_ + kBytesBetweenLooks;
-  const LinkSpeed speed = speed_of(socket_.number());
-  acknowledged_bytes_ = speed.bytes;
-  busy_us_ = speed.busy_us;
+// Soon again at first: also of few short messages the figures have at least half.
+void OutgoingLink::look_at_figures() {
+  if (written_bytes_ < look_at_figures_at_) return;
+  look_at_figures_at_ = written_bytes_ + std::min(written_bytes_, kMostBytesBetweenLooks);
+  const LinkFigures figures = figures_of(socket_.number());
+  acknowledged_bytes_ = figures.bytes;
+  busy_us_ = figures.busy_us;
+  if (figures.min_rtt_us != 0 && (min_rtt_us_ == 0 || figures.min_rtt_us < min_rtt_us_))
+    min_rtt_us_ = figures.min_rtt_us;
 }
 
 void OutgoingLink::set_interest(uint32_t events) {

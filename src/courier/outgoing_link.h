@@ -10,7 +10,7 @@
 
 #include "base/descriptor.h"
 #include "courier/frame.h"
-#include "courier/link_speed.h"
+#include "courier/link_figures.h"
 #include "courier/outgoing_messages.h"
 #include "courier/poller.h"
 #include "courier/problem_report.h"
@@ -43,7 +43,7 @@ class OutgoingLink final : public EventSource {
   void send_on();
 
   // As of some moment not long ago. From any thread.
-  LinkSpeed speed() const { return {acknowledged_bytes_, busy_us_}; }
+  LinkFigures figures() const { return {acknowledged_bytes_, busy_us_, min_rtt_us_}; }
 
   uint64_t queued_messages() const { return messages_.count(); }
 
@@ -58,7 +58,7 @@ class OutgoingLink final : public EventSource {
   void write();
   void set_interest(uint32_t events);
   void lose(const std::string& what, int error);
-  void look_at_speed();
+  void look_at_figures();
 
   uint32_t node_;
   NodeAddress address_;
@@ -73,9 +73,10 @@ class OutgoingLink final : public EventSource {
   OutgoingMessages messages_;
   std::optional<uint32_t> library_use_;  // to be told
   uint64_t written_bytes_ = 0;
-  uint64_t look_at_speed_at_ = 0;  // when so many have been written
+  uint64_t look_at_figures_at_ = 0;  // when so many have been written
   std::atomic<uint64_t> acknowledged_bytes_ = 0;
   std::atomic<uint64_t> busy_us_ = 0;
+  std::atomic<uint64_t> min_rtt_us_ = 0;  // of the whole job, where the system's is of some minutes
 };
 
 }  // namespace spillway::courier

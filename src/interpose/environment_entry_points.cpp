@@ -152,8 +152,11 @@ void World::process_ends(int status, void*) {
 int finalize() {
   if (mpi::active_runtime() != nullptr) leave_critical_section(*mpi::active_runtime());
   DelegatedCollective call("MPI_Finalize", MPI_COMM_WORLD);
-  if (mpi::active_runtime() != nullptr) mpi::active_runtime()->finalize();
-  return PMPI_Finalize();
+  mpi::Runtime* runtime = mpi::active_runtime();
+  if (runtime != nullptr) runtime->finalize();
+  const int status = PMPI_Finalize();
+  if (runtime != nullptr) runtime->leave_finalize();
+  return status;
 }
 
 }  // namespace

@@ -3,6 +3,11 @@
 
 #include "mpi/runtime.h"
 
+extern "C" __attribute__((visibility("default"))) const char* spillway_spill_directories_of_rank() {
+  const spillway::mpi::Runtime* runtime = spillway::mpi::runtime();
+  return runtime == nullptr ? nullptr : runtime->spill_directories();
+}
+
 extern "C" __attribute__((visibility("default"))) int spillway_usage_of_rank(spillway_usage* usage) {
   const spillway::mpi::Runtime* runtime = spillway::mpi::runtime();
   if (runtime == nullptr || usage->struct_bytes != sizeof *usage) return -1;

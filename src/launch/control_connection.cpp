@@ -13,7 +13,7 @@ namespace spillway::launch {
 namespace {
 
 constexpr uint32_t kMagic = 0x53504c4a;  // "SPLJ"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr int kMostPieces = 16;  // that are read at a time, so that others get their turns
 
 struct Header {

@@ -23,7 +23,9 @@ enum class ControlKind : uint32_t {
   library_came,
   library_lost,
   rank_finalized,
+  rank_left_finalize,
   rank_gave_up,
+  cannot_serve,    // the host cannot give what was asked of it; `text` says why, and a remedy
   courier_failed,  // `number` is the node that it has lost, or -1
   warning,         // `text` is for the user
   stillness,       // `text` is a Stillness, or empty when that is over; `number` is the round that it answers, or 0

@@ -59,9 +59,10 @@ std::string signal_text(int number) {
   return "signal " + std::to_string(number) + " (" + (name != nullptr ? name : "unknown") + ")";
 }
 
-Failure failure_of_exit(int wait_status, bool is_finalized) {
+Failure failure_of_exit(int wait_status, Finalize finalize) {
   Failure failure;
-  const std::string when = is_finalized ? " after MPI_Finalize" : "";
+  const bool is_over = finalize == Finalize::over;
+  const std::string when = is_over ? " after MPI_Finalize" : finalize == Finalize::called ? " in MPI_Finalize" : "";
   if (WIFSIGNALED(wait_status)) {
     failure.what = "was killed by " + signal_text(WTERMSIG(wait_status)) + when;
     failure.exit_status = 128 + WTERMSIG(wait_status);
@@ -73,8 +74,8 @@ Failure failure_of_exit(int wait_status, bool is_finalized) {
   }
   failure.exit_status = WEXITSTATUS(wait_status);
   failure.what = "exited with status " + std::to_string(failure.exit_status) + when;
-  failure.cause = is_finalized ? "the program reports an error by its exit status"
-                               : "the program gave up before MPI_Finalize, while other ranks may wait for it";
+  failure.cause = is_over ? "the program reports an error by its exit status"
+                          : "the program gave up before MPI_Finalize was over, while other ranks may wait for it";
   failure.remedy = "see what the program wrote above; if nothing, start it alone or with a debugger";
   return failure;
 }

@@ -16,8 +16,10 @@ struct Failure {
   bool may_be_of_launcher = false;  // a symptom whose cause the MPI launcher may have told
 };
 
-// Of a program that ended with `wait_status` before it called MPI_Finalize, or (`is_finalized`) after.
-Failure failure_of_exit(int wait_status, bool is_finalized);
+enum class Finalize { not_called, called, over };
+
+// Of a program that ended with `wait_status` before it called MPI_Finalize, inside or after.
+Failure failure_of_exit(int wait_status, Finalize finalize);
 
 // Of a rank whose program ended well while others wait for it in MPI.
 Failure failure_of_missing_init();

@@ -32,7 +32,7 @@ constexpr uint64_t kPatienceForExit = 2000 * kMillisecond;
 Job::Job(Nodes& nodes, uint32_t world_size, std::string mpi_launcher_name)
     : nodes_(nodes), mpi_launcher_name_(std::move(mpi_launcher_name)), ranks_(world_size) {}
 
-void Job::parent_came(int rank) {
+void Job::parent_came(int rank, int /*pid*/) {
   Rank& entry = ranks_[rank];
   entry.has_parent = true;
   entry.has_parent_come = true;
@@ -54,14 +54,14 @@ void Job::program_ended(int rank, int wait_status) {
   // or while they have time after a signal.
   if (entry.is_finalized || (entry.is_attached && phase_ == Phase::interrupted)) nodes_.retire(rank);
   if (phase_ == Phase::running) {
-    if (entry.is_finalized) {
+    if (entry.has_left_finalize) {
       if (!ended_well && !failure_) {  // its work is done, so the others go on; the first bad status is the job's
-        failure_ = failure_of_exit(wait_status, true);
+        failure_ = failure_of_exit(wait_status, Finalize::over);
         name_rank(*failure_, rank);
       }
-    } else if (!ended_well) {
-      fail(rank, failure_of_exit(wait_status, false));
-    } else if (entry.is_attached) {
+    } else if (!ended_well) {  // others may wait for it, also in MPI_Finalize
+      fail(rank, failure_of_exit(wait_status, entry.is_finalized ? Finalize::called : Finalize::not_called));
+    } else if (entry.is_attached && !entry.is_finalized) {
       fail(rank, failure_of_missing_finalize());
     }
   }
@@ -83,8 +83,13 @@ void Job::parent_lost(int rank) {
   Rank& entry = ranks_[rank];
   entry.has_parent = false;
   const bool had_ended = std::exchange(entry.has_ended, true);
-  if (!had_ended) suspect(rank, failure_of_lost_parent(), kPatienceForCause);
+  if (!had_ended)
+    suspect(first_dead_parent_ < 0 ? rank : first_dead_parent_, failure_of_lost_parent(), kPatienceForCause);
   release_when_ended();
+}
+
+void Job::parent_died(int rank) {
+  if (first_dead_parent_ < 0 && !ranks_[rank].has_ended) first_dead_parent_ = rank;
 }
 
 void Job::library_came(int rank) {
@@ -99,13 +104,15 @@ void Job::library_lost(int rank) {
 
 void Job::rank_finalized(int rank) { ranks_[rank].is_finalized = true; }
 
+void Job::rank_left_finalize(int rank) { ranks_[rank].has_left_finalize = true; }
+
 void Job::rank_gave_up(int rank, const std::string& text, int wait_status) {
   fail(rank, failure_of_fatal(text, wait_status));
 }
 
 // Nodes mostly have the same to say: the first one that does speaks for all.
 void Job::warn(const std::string& text) {
-  if (!std::exchange(has_warned_, true)) fprintf(stderr, "spillway: %s\n", text.c_str());
+  if (warnings_.insert(text).second) fprintf(stderr, "spillway: %s\n", text.c_str());
 }
 
 void Job::interrupted(int signal_number) {

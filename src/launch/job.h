@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +27,7 @@ class Job final : public JobEvents {
  public:
   Job(Nodes& nodes, uint32_t world_size, std::string mpi_launcher_name);
 
-  void parent_came(int rank) override;
+  void parent_came(int rank, int pid) override;
   void program_started(int rank, int pid) override;
   void program_never_started(int rank) override;
   void program_ended(int rank, int wait_status) override;
@@ -34,6 +35,7 @@ class Job final : public JobEvents {
   void library_came(int rank) override;
   void library_lost(int rank) override;
   void rank_finalized(int rank) override;
+  void rank_left_finalize(int rank) override;
   void rank_gave_up(int rank, const std::string& text, int wait_status) override;
   void warn(const std::string& text) override;
 
@@ -54,6 +56,10 @@ class Job final : public JobEvents {
   void node_in_trouble(Failure failure) { suspect(-1, std::move(failure), kPatienceWithNode); }
 
   bool is_running() const { return phase_ == Phase::running; }
+  // Whose loss the node is going to report. MPI launchers kill all ranks' parents when they lose one, and a node that
+  // reports sooner than another one would name the wrong rank: told this, the job knows whose was the first.
+  void parent_died(int rank);
+
   // Also after a signal that the ranks may act on.
   bool may_ranks_go_on() const { return phase_ == Phase::running || phase_ == Phase::interrupted; }
   // The job is over, and the launcher must be killed since it does not end by itself.
@@ -76,6 +82,7 @@ class Job final : public JobEvents {
     bool has_parent = false;
     bool is_attached = false;
     bool is_finalized = false;
+    bool has_left_finalize = false;
     bool has_ended = false;
   };
 
@@ -95,10 +102,11 @@ class Job final : public JobEvents {
   Phase phase_ = Phase::running;
   uint64_t phase_deadline_ns_ = 0;
   std::optional<Failure> failure_;
+  int first_dead_parent_ = -1;  // of a rank that had not ended; -1: none is known
   std::optional<Failure> suspicion_;
   uint64_t suspicion_deadline_ns_ = 0;
   bool gave_up_on_launcher_ = false;
-  bool has_warned_ = false;
+  std::set<std::string> warnings_;
   bool has_lost_node_ = false;
 };
 

@@ -14,7 +14,7 @@ namespace spillway::launch {
 // Implemented by Job, and by what carries them to it.
 class JobEvents {
  public:
-  virtual void parent_came(int rank) = 0;
+  virtual void parent_came(int rank, int pid) = 0;  // of the parent
   virtual void program_started(int rank, int pid) = 0;
   virtual void program_never_started(int rank) = 0;
   virtual void program_ended(int rank, int wait_status) = 0;
@@ -22,6 +22,7 @@ class JobEvents {
   virtual void library_came(int rank) = 0;
   virtual void library_lost(int rank) = 0;
   virtual void rank_finalized(int rank) = 0;
+  virtual void rank_left_finalize(int rank) = 0;
   virtual void rank_gave_up(int rank, const std::string& text, int wait_status) = 0;
   // Something for the user to know, which goes on.
   virtual void warn(const std::string& text) = 0;

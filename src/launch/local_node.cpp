@@ -127,6 +127,8 @@ void LocalNode::take_message(Connection& connection, const AttachMessage& messag
       return job_->rank_gave_up(connection.rank, message.text, message.wait_status);
     case MessageKind::finalized:
       return job_->rank_finalized(connection.rank);
+    case MessageKind::left_finalize:
+      return job_->rank_left_finalize(connection.rank);
     case MessageKind::cannot_stop_threads:
       return warn_of_threads();
     default:
@@ -158,7 +160,7 @@ void LocalNode::greet(Connection& connection, const AttachMessage& hello) {
   if (connection.role == node::Role::rank_parent) {
     connection.rank = rank;
     parents_[rank] = connection.socket.number();
-    return job_->parent_came(rank);
+    return job_->parent_came(rank, hello.pid);
   }
   if (hello.world_size != world_size)
     return refuse("MPI_COMM_WORLD has " + std::to_string(hello.world_size) + " ranks, but this job has " +

@@ -60,6 +60,7 @@ int MemberAgent::run() {
   // A batch system that ends the job sends these to everybody. The end is the ranks' and the job's agent's affair; this
   // one clears up after them.
   for (int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) signal(number, SIG_IGN);
+  if (!options_.refusal.empty()) return refuse_to_serve();
   if (!node_.listen(options_.member)) {
     if (errno == EADDRINUSE) return 0;
     throw std::system_error(errno, std::generic_category(), "cannot listen for the ranks");
@@ -82,6 +83,23 @@ int MemberAgent::run() {
   finish();
 }
 
+// The ranks of the node end when this agent does: by then the job's agent knows why.
+int MemberAgent::refuse_to_serve() {
+  if (!join()) {
+    fprintf(stderr, "spillway: host %s cannot take part\n  Cause:  %s\n", node_.host().c_str(),
+            options_.refusal.c_str());
+    return 1;
+  }
+  tell(ControlKind::cannot_serve, -1, 0, options_.refusal);
+  wait_for_end_of_job();
+  return 1;
+}
+
+void MemberAgent::wait_for_end_of_job() {
+  const uint64_t begin_ns = base::now_ns();
+  while (job_ != nullptr && base::now_ns() - begin_ns < kPatienceWithJobAgentNs) loop_.wait(100);  // until it closes
+}
+
 bool MemberAgent::join() {
   std::istringstream where(options_.join);
   courier::NodeAddress address;
@@ -101,7 +119,8 @@ bool MemberAgent::join() {
     return false;
   }
   uint16_t port = 0;
-  courier_listener_ = Descriptor(courier::listen_on_any_port(courier::own_host(socket.number()), port));
+  address_ = courier::own_host(socket.number());
+  courier_listener_ = Descriptor(courier::listen_on_any_port(address_, port));
   if (!courier_listener_) throw std::system_error(errno, std::generic_category(), "cannot listen for other nodes");
   job_ = std::make_unique<ControlConnection>(
       loop_, std::move(socket), [this](const ControlMessage& order) { take_order(order); },
@@ -244,10 +263,10 @@ void MemberAgent::report(bool is_last) {
 }
 
 std::string MemberAgent::text_of_report() const {
-  std::string lines = node_report(node_.segment(), node_.host());
+  std::string lines = node_report(node_.segment(), node_.host(), address_);
   if (courier_ == nullptr) return lines;
   for (uint32_t node = 0; node < node_.segment().header().node_count; ++node)
-    lines += link_report(node, courier_->speed_of_link(node));
+    lines += link_report(node, courier_->figures_of_link(node));
   return lines;
 }
 
@@ -259,12 +278,11 @@ void MemberAgent::finish() {
   node_.remove_mpi_segments(has_failed_, started_);
   // Last: an agent on the job's own host may be killed from then on.
   report(true);
-  const uint64_t reported_ns = base::now_ns();
-  while (job_ != nullptr && base::now_ns() - reported_ns < kPatienceWithJobAgentNs) loop_.wait(100);  // until it closes
+  wait_for_end_of_job();
   _exit(0);  // the courier's thread may be stuck in an error, and nothing is left to be undone
 }
 
-void MemberAgent::parent_came(int rank) { tell(ControlKind::parent_came, rank); }
+void MemberAgent::parent_came(int rank, int pid) { tell(ControlKind::parent_came, rank, pid); }
 void MemberAgent::program_started(int rank, int pid) { tell(ControlKind::program_started, rank, pid); }
 void MemberAgent::program_never_started(int rank) { tell(ControlKind::program_never_started, rank); }
 void MemberAgent::program_ended(int rank, int wait_status) { tell(ControlKind::program_ended, rank, wait_status); }
@@ -272,6 +290,7 @@ void MemberAgent::parent_lost(int rank) { tell(ControlKind::parent_lost, rank); 
 void MemberAgent::library_came(int rank) { tell(ControlKind::library_came, rank); }
 void MemberAgent::library_lost(int rank) { tell(ControlKind::library_lost, rank); }
 void MemberAgent::rank_finalized(int rank) { tell(ControlKind::rank_finalized, rank); }
+void MemberAgent::rank_left_finalize(int rank) { tell(ControlKind::rank_left_finalize, rank); }
 void MemberAgent::rank_gave_up(int rank, const std::string& text, int wait_status) {
   tell(ControlKind::rank_gave_up, rank, wait_status, text);
 }

@@ -22,7 +22,7 @@ class MemberAgent final : public JobEvents {
   // Runs until the job is over; returns the exit status. Also when another agent serves the node already.
   int run();
 
-  void parent_came(int rank) override;
+  void parent_came(int rank, int pid) override;
   void program_started(int rank, int pid) override;
   void program_never_started(int rank) override;
   void program_ended(int rank, int wait_status) override;
@@ -30,11 +30,13 @@ class MemberAgent final : public JobEvents {
   void library_came(int rank) override;
   void library_lost(int rank) override;
   void rank_finalized(int rank) override;
+  void rank_left_finalize(int rank) override;
   void rank_gave_up(int rank, const std::string& text, int wait_status) override;
   void warn(const std::string& text) override;
 
  private:
   bool join();
+  int refuse_to_serve();
   void take_order(const ControlMessage& message);
   void take_nodes(const ControlMessage& message);
   void start_courier(courier::CourierConfig config);  // whose nodes are known, and how broadcasts pass them
@@ -46,11 +48,13 @@ class MemberAgent final : public JobEvents {
   void report_early();
   void report(bool is_last);
   std::string text_of_report() const;
+  void wait_for_end_of_job();
   [[noreturn]] void finish();
 
   const NodeOptions& options_;
   EventLoop loop_;
   LocalNode node_;
+  std::string address_;  // of this host, for the others
   Descriptor courier_listener_;
   std::string spill_directories_;  // the courier's point into it
   std::unique_ptr<courier::Courier> courier_;

@@ -29,7 +29,8 @@ enum Option {
   kRing,
   kBroadcasts,
   kNodeCommand,
-  kMember
+  kMember,
+  kRefusal
 };
 
 constexpr option kOptions[] = {
@@ -49,6 +50,7 @@ constexpr option kOptions[] = {
     {"broadcasts", required_argument, nullptr, kBroadcasts},
     {"node-command", required_argument, nullptr, kNodeCommand},
     {"member", required_argument, nullptr, kMember},
+    {"refusal", required_argument, nullptr, kRefusal},
     {nullptr, 0, nullptr, 0},
 };
 
@@ -123,6 +125,9 @@ bool take_option(int option, const char* value, NodeOptions& options) {
     case kMember:
       options.member = value;
       return true;
+    case kRefusal:
+      options.refusal = value;
+      return true;
     default:
       return false;
   }
@@ -147,6 +152,7 @@ std::string parse_node_options(int argc, char** argv, NodeOptions& options) {
     options.secret = secret;
   } else if (options.command.size() < 2)
     return "no command to start the ranks with";
+  if (!options.refusal.empty()) return "";
   if (!options.node_command.empty()) return options.rank_count == 0 ? "--ranks must be at least 1" : "";
   if (options.rank_count == 0 || options.slot_count == 0) return "--ranks and --slots must be at least 1";
   if (options.spill_directories.empty()) return "--spill-dir is missing";

@@ -33,6 +33,8 @@ struct NodeOptions {
   std::string member;  // the name that its ranks attach to; empty: this is the job's agent
   std::string join;    // where the job's agent listens: address and port
   std::string secret;  // of the job
+  // Why its host cannot give what was asked of it, and a remedy as in describe(Failure); empty: it can.
+  std::string refusal;
 
   std::vector<char*> command;  // MPI launcher and its arguments, ended by a null pointer
 };

@@ -143,7 +143,8 @@ bool RankParent::attach_to_agent() {
   else if (name != nullptr)
     agent_ = connect_to(name);
   if (!agent_) {
-    fprintf(stderr, "spillway-rank: cannot reach the node agent; start the program with `spillway run`\n");
+    if (!has_agent_said_why_)
+      fprintf(stderr, "spillway-rank: cannot reach the node agent; start the program with `spillway run`\n");
     return false;
   }
   AttachMessage hello = make_message(MessageKind::hello);
@@ -166,12 +167,18 @@ Descriptor RankParent::agent_of_node(const std::string& job, int ranks_per_node)
     Descriptor agent = connect_to(name);
     if (agent) return agent;
     const Descriptor first = listen_on(starting);
-    if (first) return start_and_connect(name, original_signals_);
+    if (first) {
+      agent = start_and_connect(name, original_signals_);
+      has_agent_said_why_ = !agent;
+      return agent;
+    }
     const Descriptor other = connect_to(starting);  // which ends when the first one is done
     if (!other) continue;                           // it is done just now, or does not listen yet
     pollfd end{other.number(), 0, 0};
     while (!agent && poll(&end, 1, kPauseBetweenLooksMs) == 0) agent = connect_to(name);
-    return agent ? std::move(agent) : connect_to(name);
+    if (!agent) agent = connect_to(name);
+    has_agent_said_why_ = !agent;
+    return agent;
   }
   return Descriptor();  // the system has no sockets left, or another user has taken the name
 }

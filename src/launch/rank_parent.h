@@ -51,7 +51,8 @@ class RankParent {
   Descriptor listener_;  // for the library in the program
   Peer stop_request_;    // threads are stopped until it closes
   ThreadStopper threads_;
-  bool has_complained_ = false;  // that they cannot be stopped
+  bool has_complained_ = false;      // that they cannot be stopped
+  bool has_agent_said_why_ = false;  // it cannot be reached
   MpiSegments segments_;
   pid_t program_ = 0;  // 0: not running
   bool is_released_ = false;

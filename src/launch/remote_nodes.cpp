@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <sstream>
@@ -17,6 +19,7 @@ namespace spillway::launch {
 namespace {
 
 constexpr uint64_t kSecond = 1000000000;
+const std::string kLoopback = "127.0.0.1";
 constexpr uint64_t kPatienceWithFirstRankNs = 120 * kSecond;
 constexpr uint64_t kPatienceWithNextRankNs = 30 * kSecond;
 
@@ -26,6 +29,10 @@ Failure failure_of_lost_node(const std::string& host) {
   failure.cause = "the machine went down, its network was cut, or somebody killed the agent";
   failure.remedy = "see whether the host can be reached, and its kernel's messages (dmesg) for an out-of-memory kill";
   return failure;
+}
+
+Failure failure_of_unsuitable_host(const std::string& host, const std::string& why) {
+  return failure_of_fatal("host " + host + " cannot take part\n  Cause:  " + why, 0);
 }
 
 Failure failure_of_courier(const std::string& host, const std::string& lost_host, const std::string& text) {
@@ -44,6 +51,7 @@ RemoteNodes::RemoteNodes(EventLoop& loop, const NodeOptions& options)
     : loop_(loop),
       options_(options),
       secret_(random_socket_name()),
+      is_on_this_machine_(options.listen == kLoopback),
       ranks_(options.rank_count),
       last_came_ns_(base::now_ns()) {
   allow_descriptors(options.rank_count);  // a node may have one rank
@@ -69,6 +77,8 @@ void RemoteNodes::take_message(Node& node, const ControlMessage& message) {
   if (message.kind == ControlKind::join) return take_join(node, message);
   if (!node.has_joined) return lose(node);
   switch (message.kind) {
+    case ControlKind::cannot_serve:
+      return job_->host_unreachable(failure_of_unsuitable_host(node.host, message.text));
     case ControlKind::courier_failed: {
       const auto lost = static_cast<size_t>(message.number);
       const bool is_known = message.number >= 0 && lost < nodes_.size();
@@ -114,6 +124,18 @@ void RemoteNodes::take_join(Node& node, const ControlMessage& message) {
   if (is_finishing_) send(&node, ControlMessage{ControlKind::finish, -1, 1, false, ""});
 }
 
+void RemoteNodes::watch_parent(int rank, int pid) {
+  if (!is_on_this_machine_) return;
+  Descriptor& parent = ranks_[static_cast<size_t>(rank)].parent;
+  parent = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!parent) return;  // an old kernel, or it has ended
+  loop_.watch(parent.number(), EPOLLIN, [this, rank, &parent] {
+    job_->parent_died(rank);
+    loop_.unwatch(parent.number());
+    parent.close();
+  });
+}
+
 void RemoteNodes::take_rank_event(Node& node, const ControlMessage& message) {
   const int rank = message.rank;
   if (rank < 0 || static_cast<size_t>(rank) >= ranks_.size()) return;
@@ -124,7 +146,8 @@ void RemoteNodes::take_rank_event(Node& node, const ControlMessage& message) {
       if (entry.node != nullptr) return;
       entry.node = &node;
       node.ranks.push_back(rank);
-      job_->parent_came(rank);
+      job_->parent_came(rank, message.number);
+      watch_parent(rank, message.number);
       last_came_ns_ = base::now_ns();
       if (++ranks_come_ == ranks_.size()) bring_together();
       return;
@@ -142,6 +165,8 @@ void RemoteNodes::take_rank_event(Node& node, const ControlMessage& message) {
       return job_->library_lost(rank);
     case ControlKind::rank_finalized:
       return job_->rank_finalized(rank);
+    case ControlKind::rank_left_finalize:
+      return job_->rank_left_finalize(rank);
     case ControlKind::rank_gave_up:
       return job_->rank_gave_up(rank, message.text, message.number);
     default:

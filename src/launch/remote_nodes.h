@@ -63,12 +63,15 @@ class RemoteNodes final : public Nodes {
   struct Rank {
     Node* node = nullptr;
     bool is_critical = false;
+    Descriptor parent;  // watched as long as it lives
   };
 
   void take_connection();
   void take_message(Node& node, const ControlMessage& message);
   void take_join(Node& node, const ControlMessage& message);
   void take_rank_event(Node& node, const ControlMessage& message);
+  // Several nodes of this machine: their reports come in any order, what happens to processes is seen in its own.
+  void watch_parent(int rank, int pid);
   void take_stillness(const Node& node, const ControlMessage& message);
   void bring_together();
   std::string text_of_ring() const;
@@ -83,6 +86,7 @@ class RemoteNodes final : public Nodes {
   std::string where_to_join_;
   std::string secret_;
   std::vector<std::unique_ptr<Node>> nodes_;  // from bring_together() on by number
+  bool is_on_this_machine_;                   // whatever the number of nodes
   std::vector<Rank> ranks_;
   std::optional<StillnessVote> stillness_vote_;  // once all have come
   uint32_t ranks_come_ = 0;

@@ -54,10 +54,11 @@ void write_fully(int descriptor, const std::string& text) {
 
 }  // namespace
 
-std::string node_report(const node::Segment& segment, const std::string& host) {
+std::string node_report(const node::Segment& segment, const std::string& host, const std::string& address) {
   const node::SegmentHeader& header = segment.header();
   std::string lines;
   add(lines, "node", host);
+  if (!address.empty()) add(lines, "address", address);
   add(lines, "node_index", header.node_index);
   add(lines, "rank_count", header.rank_count);
   add(lines, "slot_count", header.slot_count);
@@ -76,11 +77,12 @@ std::string node_report(const node::Segment& segment, const std::string& host) {
   return lines;
 }
 
-std::string link_report(uint32_t to, const courier::LinkSpeed& speed) {
-  if (speed.bytes == 0) return "";
+std::string link_report(uint32_t to, const courier::LinkFigures& figures) {
+  if (figures.bytes == 0) return "";
   std::string line = "link " + std::to_string(to);
-  add_field(line, "bytes", speed.bytes);
-  add_field(line, "busy_us", speed.busy_us);
+  add_field(line, "bytes", figures.bytes);
+  add_field(line, "busy_us", figures.busy_us);
+  add_field(line, "min_rtt_us", figures.min_rtt_us);
   return line + "\n";
 }
 

@@ -330,6 +330,8 @@ void Runtime::finalize() {
   attachment_.report_finalized();
 }
 
+void Runtime::leave_finalize() { attachment_.report_left_finalize(); }
+
 void Runtime::retire() {
   scheduler.account_running_time();
   node::retire_rank(self.segment(), self.index());

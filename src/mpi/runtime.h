@@ -37,6 +37,8 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
+  const char* spill_directories() const { return attachment_.spill_directory_list(); }
+
  private:
   node::Attachment attachment_;  // before `self`, which takes its place out of it
 
@@ -121,6 +123,8 @@ class Runtime {
 
   // The rank takes no part in MPI any more (MPI_Finalize has been called), but keeps its slot until the process ends.
   void finalize();
+  // The MPI library has finalized, too.
+  void leave_finalize();
   bool is_finalized() const { return finalized_; }
 
   // The process ends: its slot and its share of the budget are free for others.

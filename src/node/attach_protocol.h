@@ -17,7 +17,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kAttachMagic = 0x53504c41;  // "SPLA"
-inline constexpr uint32_t kAttachVersion = 5;
+inline constexpr uint32_t kAttachVersion = 6;
 
 // Names of environment variables. Set by the agent for spillway-rank, which hands them on to the program.
 inline constexpr char kSocketVariable[] = "SPILLWAY_SOCKET";    // abstract socket name, without the leading NUL
@@ -50,6 +50,8 @@ enum class MessageKind : uint32_t {
   stop_threads = 10,         // rank_library -> rank_parent: stop all threads of the process but `pid`, the sender
   threads_stopped = 11,      // rank_parent -> rank_library: `wait_status` is a ThreadStop
   cannot_stop_threads = 12,  // rank_parent -> agent: the system does not allow it
+
+  left_finalize = 13,  // rank_library -> agent: MPI_Finalize is over, no other rank waits for this one
 };
 
 // What came of stopping threads. `not_now`: one of them did not come to a stop in time; `not_allowed`: the system, or a

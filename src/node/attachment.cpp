@@ -43,6 +43,7 @@ std::optional<Attachment> Attachment::connect(int world_rank, int world_size) {
   attachment.segment_ = descriptors[0];
   attachment.courier_bell_ = descriptors[1];
   attachment.directories_ = base::SpillDirectories::listed_in(strdup(reply.text));
+  attachment.directory_list_ = strdup(reply.text);
   std::copy(descriptors.begin() + 2, descriptors.end(), attachment.message_spills_.begin());
   return attachment;
 }
@@ -52,7 +53,8 @@ Attachment::Attachment(Attachment&& other) noexcept
       segment_(std::exchange(other.segment_, -1)),
       courier_bell_(std::exchange(other.courier_bell_, -1)),
       message_spills_(other.take_message_spills()),
-      directories_(other.directories_) {}
+      directories_(other.directories_),
+      directory_list_(other.directory_list_) {}
 
 Attachment::~Attachment() {
   for (int descriptor : {socket_, segment_, courier_bell_})
@@ -79,6 +81,7 @@ Attachment::SpillDescriptors Attachment::take_message_spills() {
 }
 
 void Attachment::report_finalized() { send_from_library(socket_, library_message(MessageKind::finalized)); }
+void Attachment::report_left_finalize() { send_from_library(socket_, library_message(MessageKind::left_finalize)); }
 
 bool Attachment::report_fatal(const char* text, int exit_status) {
   AttachMessage message = library_message(MessageKind::fatal);

@@ -27,10 +27,13 @@ class Attachment {
   LocalRank take_place(int world_rank);
   // Their paths, for as long as the process lives.
   const base::SpillDirectories& spill_directories() const { return directories_; }
+  // The same, with `:` between them; for as long as the process lives.
+  const char* spill_directory_list() const { return directory_list_; }
   SpillDescriptors take_message_spills();
 
   // Tells the agent that MPI_Finalize was called: the rank's end is no failure from now on.
   void report_finalized();
+  void report_left_finalize();
 
   // Tells the agent why this rank gives up, and with which exit status the job is to end; waits to be ended by it.
   // Returns false if the agent is gone. Signal-safe, allocates nothing.
@@ -44,6 +47,7 @@ class Attachment {
   int courier_bell_ = -1;
   SpillDescriptors message_spills_;
   base::SpillDirectories directories_;
+  const char* directory_list_ = "";
 };
 
 }  // namespace spillway::node

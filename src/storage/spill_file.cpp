@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "base/system_calls.h"
@@ -81,6 +82,11 @@ void SpillFile::create(const char* directory) {
   try_direct();
 }
 
+void SpillFile::close() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  size_ = 0;
+}
+
 void SpillFile::adopt(int descriptor, const char* directory) {
   directory_ = directory;
   char path[32];
@@ -90,7 +96,7 @@ void SpillFile::adopt(int descriptor, const char* directory) {
     descriptor_ = descriptor;
     return;
   }
-  close(descriptor);
+  ::close(descriptor);
   try_direct();
 }
 

@@ -30,6 +30,9 @@ class SpillFile {
   // Opens a new, empty file in `directory`, which must stay valid.
   void create(const char* directory);
 
+  // What is in it is gone. Nobody may have it mapped.
+  void close();
+
   // Uses a file that other processes use too, and takes its descriptor; `directory` is for messages. Opens it again:
   // O_DIRECT belongs to what all of them share else, and each finds out for itself where it is refused.
   void adopt(int descriptor, const char* directory);

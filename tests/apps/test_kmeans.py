@@ -211,6 +211,7 @@ def medium_matrix() -> Tuple[bytes, int]:
     return bytes(encode_rows(lengths * 45, 20000, 4, entries * 45)), 20000
 
 
+@pytest.mark.one_node
 @pytest.mark.usefixtures("nothing_left_behind")
 @pytest.mark.parametrize("place", PLACES)
 def test_less_memory_than_data_changes_nothing(

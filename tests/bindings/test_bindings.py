@@ -48,6 +48,7 @@ def test_fortran(
     assert json.loads((tmp_path / "page").read_text())["totals"]["sent_messages"] > 10 * (ranks - 1)
 
 
+@pytest.mark.one_node
 @pytest.mark.parametrize("binding", BINDINGS)
 def test_fortran_larger_than_memory(
     run: Runner,
@@ -62,6 +63,7 @@ def test_fortran_larger_than_memory(
     assert totals["unloaded_bytes"] > (8 * 20 - 64) << 20
 
 
+@pytest.mark.one_node
 def test_static_arrays_of_fortran_larger_than_memory(
     run: Runner,
     job: Callable[..., List[object]],

@@ -2,14 +2,26 @@
 
 import json
 import os
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Dict, List
 
 import pytest
-from measuring.control_group import ControlGroup, Hierarchy, NoControlGroups, disk_rate, find_hierarchy
+from measuring.control_group import (
+    PERIOD_US,
+    ControlGroup,
+    Hierarchy,
+    NoControlGroups,
+    ProcessorLimit,
+    disk_rate,
+    find_hierarchy,
+)
 from measuring.disk_speed import disk_speeds
-from measuring.network import CannotMakeNetwork, Network
+from measuring.iteration_watch import Iterations, IterationWatch
+from measuring.network import CannotMakeNetwork, Network, bytes_per_s
+from measuring.program_run import RunFailed
 from measuring.residency import allowed_bytes, job_limit_bytes
 from measuring.spread import Spread
 from runner import Runner
@@ -18,9 +30,11 @@ SOURCE = Path(__file__).resolve().parent.parent.parent
 MIB = 1 << 20
 
 
-def measured(run: Runner, build_dir: Path, tmp_path: Path, name: str, *options: object) -> Dict:
+def measured(
+    run: Runner, build_dir: Path, tmp_path: Path, name: str, *options: object, script_name: str = "run.py"
+) -> Dict:
     path = tmp_path / "figures.json"
-    script = SOURCE / "bench" / name / "run.py"
+    script = SOURCE / "bench" / name / script_name
     finished = run(sys.executable, script, "--build", build_dir, "--json", path, *options, status=None, timeout_s=120)
     assert finished.status == (1 if "MISSED" in finished.stdout else 0), finished.report()
     assert "FAILED" not in finished.stdout, finished.report()
@@ -140,14 +154,24 @@ def test_apps(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, not
         assert all(line.endswith((": met", ": MISSED", ": not measured")) for line in row["targets"])
 
 
-def test_nodes(
-    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
-) -> None:
+@pytest.fixture
+def may_make_network(tmp_path: Path) -> None:
     try:
         with Network(tmp_path, 1):
             pass
     except CannotMakeNetwork as reason:
         pytest.skip(f"no network of several hosts can be made here: {reason}")
+
+
+def test_nodes(
+    run: Runner,
+    build_dir: Path,
+    tmp_path: Path,
+    spill_dir: Path,
+    flavour: str,
+    may_make_network: None,
+    nothing_left_behind: None,
+) -> None:
     small = ["--hosts", 2, "--size", 1, "--repeats", 1, "--seconds", 1, "--memory", "512M", "--mpi", flavour]
     content = measured(run, build_dir, tmp_path, "nodes", *small, "--folder", spill_dir)
     operations = [(row["name"], row["ranks_per_host"], row["bytes"]) for row in content["operations"]]
@@ -164,6 +188,214 @@ def test_nodes(
     assert content["operations"][0]["link_s"]["median"] > 5e-3
     percent = content["waiting"]["percent"]
     assert 0 <= percent["agent"]["median"] <= percent["all_processes"]["median"]
+
+
+def test_weak_scaling(
+    run: Runner,
+    build_dir: Path,
+    tmp_path: Path,
+    spill_dir: Path,
+    flavour: str,
+    may_make_network: None,
+    nothing_left_behind: None,
+) -> None:
+    try:
+        with Network(tmp_path, 1, limit=ProcessorLimit(0.5)):
+            pass
+    except NoControlGroups as reason:
+        pytest.skip(f"cannot run: {reason}")
+    small = ["--hosts", "1,2", "--scale", 16, "--rows", 5000, "--ranks", 2, "--iterations", 3, "--repeats", 1]
+    small += ["--memory", "256M", "--mpi", flavour, "--folder", spill_dir]
+    content = measured(run, build_dir, tmp_path, "nodes", *small, script_name="weak_scaling.py")
+    assert content["cores_per_host"] == pytest.approx(0.9 * content["machine"]["cores"] / 2)
+    assert [program["name"] for program in content["programs"]] == ["pagerank", "kmeans"]
+    for program in content["programs"]:
+        runs = {(row["contender"], row["hosts"]): row for row in program["runs"]}
+        assert set(runs) == {
+            *(("spillway", 1), ("spillway beside others", 1), ("spillway", 2)),
+            *(("plain", 1), ("plain", 2)),
+        }
+        for row in runs.values():
+            assert_is_spread(row["iteration_s"], 1)
+        one, two = runs["spillway", 1], runs["spillway", 2]
+        assert two["link_s"]["median"] == pytest.approx(two["link_bytes"]["median"] / 125e6)
+        beyond_s = two["iteration_s"]["median"] - two["link_s"]["median"]
+        assert two["growth"]["median"] == pytest.approx(beyond_s / one["iteration_s"]["median"])
+        assert two["data_mib"] > 1.5 * one["data_mib"]
+
+
+def test_keyvalue(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
+) -> None:
+    """Beside what every machine has. The others are not where they are looked for, and the page says so."""
+    text = tmp_path / "words.txt"
+    text.write_text("two words, and two more\n" * 1000 + "a\tlast one\n")
+    small = ["--size", "4M", "--memory", "256M", "--repeats", 1, "--text", text, "--folder", spill_dir]
+    small += ["--mpi", flavour, "--peers", "spark,hadoop,duckdb,sort", "--peer-folder", tmp_path / "none"]
+    content = measured(run, build_dir, tmp_path, "keyvalue", *small)
+    jobs = {row["job"]: row for row in content["jobs"]}
+    kinds = {
+        **{f"wordcount-{text}": (set(), {"spark", "hadoop", "duckdb"}) for text in ("text", "zipf")},
+        "sort-lines": ({"sort"}, {"spark", "duckdb"}),
+        **{f"terasort{limit}": ({"sort"}, {"spark", "hadoop", "duckdb"}) for limit in ("", "-limited")},
+        "pagerank": (set(), {"spark", "hadoop", "duckdb"}),
+        "kmeans": (set(), {"spark", "hadoop"}),
+    }
+    assert list(jobs) == list(kinds)
+    for name, (others, left_out) in kinds.items():
+        assert set(jobs[name]["contenders"]) == {"spillway"} | others
+        assert set(jobs[name]["left_out"]) == left_out
+        assert all("install.sh" in reason for reason in jobs[name]["left_out"].values())
+        for [sample] in jobs[name]["contenders"].values():
+            assert min(sample.values()) >= 0 and sample["wall_s"] > 0
+        for other in others:
+            assert_is_spread(jobs[name]["ratios"][other]["wall_s"], 1)
+    assert jobs["terasort"]["input_bytes"] == pytest.approx(2 * jobs["sort-lines"]["input_bytes"], abs=100)
+    assert [row["name"] for row in content["spilled"]] == ["spilled-words", "spilled-terasort"]
+    for row in content["spilled"]:
+        [sample] = row["samples"]
+        assert sample["spilled_bytes"] > 0.5 * sample["intermediate_bytes"]
+        assert_is_spread(row["beyond"], 1)
+    assert [row["name"] for row in content["checkpointed"]] == ["TeraSort", "PageRank"]
+    for row in content["checkpointed"]:
+        [sample] = row["samples"]
+        assert sample["kill_s"] == pytest.approx(0.6 * sample["with_s"]) and sample["killed_s"] > sample["kill_s"]
+        assert_is_spread(row["cost"], 1)
+        assert_is_spread(row["recovery_s"], 1)
+
+
+def test_streams(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:
+    words = [sys.executable, SOURCE / "bench" / "keyvalue" / "streams.py", "--build", build_dir, "--mpi", flavour]
+    words += ["--rates", "1000,2000", "--seconds", 1, "--repeats", 1, "--peer-folder", tmp_path / "none"]
+    page = run(*words, "--json", tmp_path / "json", status=None, timeout_s=60)
+    assert page.status in (0, 1) and "left out: Spark: no pyspark" in page.stdout
+    rows = json.loads((tmp_path / "json").read_text())["streams"]
+    assert [(row["rate"], row["contender"]) for row in rows] == [(1000, "Spillway"), (2000, "Spillway")]
+    for row in rows:
+        [sample] = row["samples"]
+        assert sample["messages_per_s"] <= row["rate"] and sample["times_ms"] == sorted(sample["times_ms"])
+
+
+def test_times_of_messages_in_batches(keyvalue_modules: None) -> None:
+    from streams import quantiles
+
+    assert quantiles([(1000, 0, 1000)]) == pytest.approx([500, 990, 999], abs=1)
+    assert quantiles([(990, 1, 1), (10, 5, 5)]) == pytest.approx([1, 1, 5])
+
+
+def test_clustering(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None) -> None:
+    small = ["--vectors", 1500, "--centers", 60, "--columns", 64, "--rounds", 10, "--repeats", 1, "--folder", spill_dir]
+    content = measured(run, build_dir, tmp_path, "clustering", *small)
+    assert content["centers_are_equal"]
+    [lloyd], [elkan], [drake_hamerly] = (content["runs"][bounds] for bounds in ("none", "elkan", "drake-hamerly"))
+    assert 3 < len(lloyd) == len(elkan) == len(drake_hamerly) <= 10
+    for number, (without, *with_bounds) in enumerate(zip(lloyd, elkan, drake_hamerly)):
+        assert without["distances"] == 1500 * (60 + 1) and without["seconds"] > 0  # one more for the inertia
+        for found in with_bounds:
+            assert found["changed"] == without["changed"]
+            assert found["inertia"] == pytest.approx(without["inertia"])
+            assert number == 0 or found["fraction"] < 1
+    between_nodes = content["between_nodes_bytes"]
+    sums = 60 * (1 + 64) * 8 * 3  # of a node, of which half go to the other one, as do half of the means
+    assert between_nodes["centers"] == pytest.approx(1.5 * 60 * 64 * 4 * 3, rel=0.1)
+    assert between_nodes["reduced"] - between_nodes["centers"] == pytest.approx(sums, rel=0.1)
+    assert between_nodes["plain"] - between_nodes["centers"] == pytest.approx(4 * sums, rel=0.1)
+
+
+@pytest.fixture
+def keyvalue_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SOURCE / "bench" / "keyvalue"))
+
+
+def test_what_key_value_jobs_work_on(tmp_path: Path, keyvalue_modules: None) -> None:
+    from inputs import write_first_lines, write_real_text, write_zipf_text
+
+    source, text, zipf, first = (tmp_path / name for name in ("source", "text", "zipf", "first"))
+    source.write_bytes(b"usr/lib/x-y.so\t\tlibs\n\xc3\xa4 b\n")
+    write_real_text(text, 60, [source])
+    assert text.read_bytes() == (b"usr lib x y so libs\n b\n" * 3)[:59] + b"\n"
+    write_zipf_text(zipf, MIB)
+    counts = Counter(zipf.read_text().split())
+    assert zipf.stat().st_size == MIB
+    # Word i is about as frequent as the first one, divided by i; the first are t, a, o.
+    assert [counts["t"] / counts[word] for word in "ao"] == pytest.approx([1.7, 2.4], rel=0.1)
+    write_first_lines(first, zipf)
+    assert zipf.read_text().startswith(first.read_text()) and first.read_text().count("\n") == 1000
+
+
+def test_what_key_value_jobs_keep(tmp_path: Path, keyvalue_modules: None) -> None:
+    from inputs import write_graph, write_points
+
+    write_graph(tmp_path / "graph", 64 << 10)
+    lines = [list(map(int, line.split())) for line in (tmp_path / "graph").read_text().splitlines()]
+    edges = [tuple(map(int, line.split())) for line in (tmp_path / "graph.edges").read_text().splitlines()]
+    assert [line[0] for line in lines] == list(range(819)) and min(map(len, lines)) >= 2
+    assert edges == [(node, neighbour) for node, *neighbours in lines for neighbour in neighbours]
+    assert {neighbour for _, neighbour in edges} <= set(range(819))
+    write_points(tmp_path / "points", 64 << 10)
+    points = (tmp_path / "points").read_text().splitlines()
+    vectors = (tmp_path / "points.vectors").read_text().splitlines()
+    assert len(points) == 409 and all(len(list(map(float, line.split()))) == 20 for line in points)
+    assert vectors == [f"[{line.replace(' ', ',')}]" for line in points]
+
+
+def test_outputs_of_key_value_jobs_are_compared(tmp_path: Path, keyvalue_modules: None) -> None:
+    from jobs import Output
+    from measurement import content, is_same
+
+    def outcome(name: str, texts: List[str], kind: Output) -> object:
+        folder = tmp_path / f"{name}-{kind.name}"
+        folder.mkdir()
+        for number, text in enumerate(texts):
+            (folder / f"part-{number}").write_text(text)
+        return content(folder, kind)
+
+    parts = {"one": ["b\n", "a\n"], "other": ["a\nb\n"], "different": ["a\nc\n"]}
+    for kind, same in ((Output.LINES, True), (Output.ORDERED_LINES, False)):
+        found = {name: outcome(name, texts, kind) for name, texts in parts.items()}
+        assert is_same(found["one"], found["other"]) == same
+        assert not is_same(found["different"], found["one"]) and not is_same(found["different"], found["other"])
+    numbers = {"one": ["3\t0.25\n1\t0.25\n", "2\t0.5\n"], "other": ["(1,0.75)\n(2,1.5000000000001)\n(3,0.75)\n"]}
+    for kind, same in ((Output.SHARES, True), (Output.NUMBERS, False)):
+        found = {name: outcome(name, texts, kind) for name, texts in numbers.items()}
+        assert is_same(found["one"], found["other"]) == same
+    assert not is_same(outcome("fewer", ["1 2\n"], Output.NUMBERS), outcome("more", ["1 2\n1 2\n"], Output.NUMBERS))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RunFailed, match="no output"):
+        content(tmp_path / "empty", Output.LINES)
+
+
+def watch_that_has_seen(*iterations: str) -> IterationWatch:
+    links = iter([[7, 100], [9, 110], [11, 1010]])
+    watch = IterationWatch(re.compile(r"objective: (\S+)"), lambda: next(links))
+    for line in (
+        "matrix: 9 rows",
+        "data of all ranks: 8.5 MiB (7.0 read only, 1.5 written in each iteration)",
+        "data of the largest rank: 4.5 MiB",
+        *iterations,
+        "seconds per iteration: mean 4.0000, median 2.0000, least 1.0000",
+        "objective: 1.25e+01",
+    ):
+        watch.line(line)
+    return watch
+
+
+def test_watch_of_iterations_takes_their_time_and_their_bytes() -> None:
+    lines = ["iteration 1: 9.0000 s", "rows reassigned: 9", "iteration 2: 1.0000 s", "iteration 3: 2.0000 s"]
+    assert watch_that_has_seen(*lines).iterations() == Iterations(1.5, 300.0, 8.5, 4.5, 12.5, False)
+    short = [line.replace("1.", "0.").replace("2.", "0.").replace("9.", "0.") for line in lines]
+    assert watch_that_has_seen(*short).iterations() == Iterations(0.0, 300.0, 8.5, 4.5, 12.5, True)
+    for failing in ([], lines[:1]):
+        with pytest.raises(RunFailed):
+            watch_that_has_seen(*failing).iterations()
+
+
+def test_rates_of_links_are_in_the_words_of_tc() -> None:
+    assert [bytes_per_s(rate) for rate in ("1gbit", "0.5Gbit", "80", "1kibit", "3mbps")] == [
+        *(125e6, 62.5e6, 10, 128, 3e6)
+    ]
+    with pytest.raises(ValueError, match="fast"):
+        bytes_per_s("fast")
 
 
 def machine_with(root: Path, files: Dict[str, str]) -> Path:
@@ -186,6 +418,34 @@ def test_groups_of_version_1_are_made_below_our_own(tmp_path: Path) -> None:
     assert find_hierarchy(root) == Hierarchy(1, root / "sys/memory/job/7")
 
 
+def test_groups_limit_processor_time(tmp_path: Path) -> None:
+    version_1 = machine_with(
+        tmp_path / "1",
+        {
+            "proc/self/cgroup": "4:memory:/job/7\n1:cpu,cpuacct:/job\n0::/\n",
+            "proc/mounts": "cgroup /sys/memory cgroup rw,memory 0 0\ncgroup /sys/cpu cgroup rw,cpuacct,cpu 0 0\n",
+            "sys/cpu/job/tasks": "",
+        },
+    )
+    ProcessorLimit(0.45, version_1).make_group("host")
+    made = version_1 / "sys/cpu/job/host"
+    assert int((made / "cpu.cfs_quota_us").read_text()) == 0.45 * int((made / "cpu.cfs_period_us").read_text())
+
+    version_2 = machine_with(
+        tmp_path / "2",
+        {
+            "proc/self/cgroup": "0::/user\n",
+            "proc/mounts": "none /sys cgroup2 rw 0 0\n",
+            "sys/user/cgroup.subtree_control": "memory\n",
+            "sys/cgroup.subtree_control": "cpu memory\n",
+        },
+    )
+    ProcessorLimit(1.5, version_2).make_group("host")
+    assert (version_2 / "sys/host/cpu.max").read_text() == f"{PERIOD_US * 3 // 2} {PERIOD_US}"
+    with pytest.raises(NoControlGroups):
+        ProcessorLimit(1.5, version_2).make_group("host")
+
+
 @pytest.mark.parametrize(
     ("handed_down_at", "parent"), [("", "sys"), ("user", "sys/user"), ("user/session", "sys/user/session")]
 )
@@ -203,8 +463,15 @@ def test_groups_of_version_2_are_made_where_memory_is_handed_down(
 @pytest.mark.parametrize("mounts", ["", "none /sys cgroup2 rw 0 0\n", "cgroup /sys/cpu cgroup rw,cpu 0 0\n"])
 def test_says_when_memory_cannot_be_limited(tmp_path: Path, mounts: str) -> None:
     root = machine_with(tmp_path, {"proc/self/cgroup": "0::/user\n", "proc/mounts": mounts, "sys/user/tasks": ""})
-    with pytest.raises(NoControlGroups):
+    with pytest.raises(NoControlGroups, match="memory"):
         find_hierarchy(root)
+
+
+def test_says_when_processor_time_cannot_be_limited(tmp_path: Path) -> None:
+    mounts = "cgroup /sys/memory cgroup rw,memory 0 0\nnone /sys/unified cgroup2 rw 0 0\n"
+    root = machine_with(tmp_path, {"proc/self/cgroup": "0::/\n", "proc/mounts": mounts})
+    with pytest.raises(NoControlGroups, match="processor time"):
+        ProcessorLimit(0.5, root)
 
 
 def test_the_rate_of_the_disk_is_limited(run: Runner, spill_dir: Path) -> None:

@@ -4,9 +4,12 @@ import os
 import re
 import signal
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
-from failing_jobs import HOST, RANKS, assert_says, message_of, process_named, wait_for_line
+from failing_jobs import HOST, RANKS, assert_says, message_of, process_named, programs_named, wait_for_line
+from marked_processes import marked_processes
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
@@ -34,6 +37,38 @@ def test_ends_the_job_and_names_rank_cause_and_remedy(run, job_command, flavour,
     assert finished.wall_s < 20
 
 
+def test_cause_is_named_although_its_node_is_slow_to_notice(run, job_command, flavour):
+    """What the MPI launcher does to the other ranks meanwhile is not taken for the cause."""
+    process = run.start(job_command(flavour, "wait", "--ranks-per-node", "2"))
+    wait_for_line(process, "last words")
+    parent = parent_of_rank(run, LAST)
+    agent = agent_of_second_node(run)
+    os.kill(agent, signal.SIGSTOP)
+    os.kill(parent, signal.SIGKILL)
+    time.sleep(0.5)
+    os.kill(agent, signal.SIGCONT)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert_says(stderr, SAID + r"lost its parent process, spillway-rank\n")
+
+
+def parent_of_rank(run, rank):
+    """The process spillway-rank of a rank, by what the MPI launcher has told it."""
+    told = {f"PMI_RANK={rank}".encode(), f"OMPI_COMM_WORLD_RANK={rank}".encode()}
+    parents = programs_named(run, "spillway-rank")
+    found = [pid for pid in parents if told & set(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))]
+    assert len(found) == 1, f"rank {rank} among {parents}: {found}"
+    return found[0]
+
+
+def agent_of_second_node(run):
+    """Its last word is its node's name, which ends with the node's index."""
+    lines = marked_processes(run.mark)
+    found = [pid for pid in programs_named(run, "spillway-node") if re.search(r" --member \S+-1\s*$", lines[pid])]
+    assert len(found) == 1, lines
+    return found[0]
+
+
 def test_loses_nothing_that_the_failing_rank_wrote(run, job_command, flavour):
     finished = run(*job_command(flavour, "exit_with_status"), status=3)
     assert f"rank {LAST}: last words\n" in finished.stdout
@@ -43,6 +78,12 @@ def test_loses_nothing_that_the_failing_rank_wrote(run, job_command, flavour):
 def test_mpi_abort_ends_the_job_with_its_code(run, job_command, flavour):
     finished = run(*job_command(flavour, "mpi_abort"), status=7)
     assert_says(finished.stderr, SAID + "called MPI_Abort with error code 7\n")
+
+
+def test_rank_that_is_killed_in_finalize_ends_the_job(run, job_command, flavour):
+    """The others wait for it there, in the MPI library."""
+    finished = run(*job_command(flavour, "die_in_finalize"), status=137)
+    assert_says(finished.stderr, SAID + r"was killed by signal 9 \(Killed\) in MPI_Finalize\n")
 
 
 def test_status_after_finalize_is_passed_on_and_ends_nobody(run, job_command, flavour):

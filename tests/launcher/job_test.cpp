@@ -35,7 +35,7 @@ class JobTest : public testing::Test {
  protected:
   JobTest() {
     for (int rank = 0; rank < kRanks; ++rank) {
-      job_.parent_came(rank);
+      job_.parent_came(rank, 500 + rank);
       job_.program_started(rank, 1000 + rank);
     }
   }
@@ -114,9 +114,21 @@ TEST_F(JobTest, rank_that_lost_its_parent_is_not_said_to_have_exited) {
   EXPECT_EQ(job_.failure()->what, "lost its parent process, spillway-rank");
 }
 
-TEST_F(JobTest, bad_status_after_finalize_ends_nobody) {
+TEST_F(JobTest, rank_that_dies_in_finalize_ends_all) {
   attach_all();
   for (int rank = 0; rank < kRanks; ++rank) job_.rank_finalized(rank);
+  job_.program_ended(1, SIGKILL);
+  EXPECT_TRUE(was_each_told(MessageKind::kill));
+  ASSERT_TRUE(job_.failure());
+  EXPECT_EQ(job_.failure()->what, "was killed by signal 9 (Killed) in MPI_Finalize");
+}
+
+TEST_F(JobTest, bad_status_after_finalize_ends_nobody) {
+  attach_all();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    job_.rank_finalized(rank);
+    job_.rank_left_finalize(rank);
+  }
   job_.program_ended(1, exited_with(9));
   EXPECT_EQ(told(0, MessageKind::kill), 0);
   EXPECT_TRUE(job_.is_running());
@@ -132,6 +144,14 @@ TEST_F(JobTest, own_words_of_a_rank_are_the_message) {
   job_.program_ended(0, exited_with(1));
   EXPECT_EQ(job_.failure()->what, "called MPI_Abort");
   EXPECT_EQ(job_.exit_status(), 7);
+}
+
+TEST_F(JobTest, names_the_rank_whose_parent_died_first_whatever_the_order_of_reports) {
+  for (const int rank : {2, 0, 1}) job_.parent_died(rank);
+  for (const int rank : {0, 1, 2}) job_.parent_lost(rank);
+  job_.pass_time(job_.deadline_ns());
+  EXPECT_EQ(job_.failure()->world_rank, 2);
+  EXPECT_EQ(job_.failure()->pid, 1002);
 }
 
 TEST_F(JobTest, lost_library_waits_for_a_better_explanation) {
@@ -190,13 +210,19 @@ TEST_F(JobTest, gives_up_on_ranks_and_launcher_that_do_not_end) {
   EXPECT_TRUE(job_.gave_up_on_launcher());
 }
 
+TEST_F(JobTest, each_warning_is_given_once) {
+  testing::internal::CaptureStderr();
+  for (const char* text : {"host a is in no rack", "host b is in no rack", "host a is in no rack"}) job_.warn(text);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "spillway: host a is in no rack\nspillway: host b is in no rack\n");
+}
+
 TEST_F(JobTest, rank_that_comes_too_late_is_sent_home) {
   job_.program_ended(0, SIGSEGV);
   job_.program_ended(1, SIGKILL);
   job_.program_ended(2, SIGKILL);
   EXPECT_TRUE(was_each_told(MessageKind::release));
   EXPECT_EQ(told(2, MessageKind::kill), 1);
-  job_.parent_came(2);
+  job_.parent_came(2, 502);
   EXPECT_EQ(told(2, MessageKind::release), 1);
   EXPECT_EQ(told(2, MessageKind::kill), 1);
 }
@@ -206,7 +232,7 @@ TEST(Failure, quotes_the_launcher_where_one_of_its_processes_was_lost) {
   Failure lost = failure_of_lost_parent();
   quote_launcher(lost, error);
   EXPECT_NE(describe(lost).find("own words:\n    [mpiexec@vm] process reading stdin too slowly"), std::string::npos);
-  Failure other = failure_of_exit(SIGSEGV, false);
+  Failure other = failure_of_exit(SIGSEGV, Finalize::not_called);
   quote_launcher(other, error);
   EXPECT_EQ(describe(other).find("stdin"), std::string::npos);
 }
@@ -219,7 +245,7 @@ TEST(Failure, every_signal_to_the_job_has_cause_and_remedy) {
 }
 
 TEST(Failure, message_names_rank_host_process_cause_and_remedy) {
-  Failure failure = failure_of_exit(SIGKILL, false);
+  Failure failure = failure_of_exit(SIGKILL, Finalize::not_called);
   failure.world_rank = 3;
   failure.pid = 4711;
   failure.host = "vm";

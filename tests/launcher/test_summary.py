@@ -22,7 +22,8 @@ RANK = (
 def report_text(attached=2, status=0, failure=""):
     lines = f"exit_status {status}\n"
     lines += f"failure {failure}\ncause it was so\\n  and so\nremedy do this\n" if failure else ""
-    lines += f"wall_ns 12345678901\nnode vm\nnode_index 0\nrank_count 2\nslot_count 1\ncpu_count 2\nbudget_bytes {8 * GIB}\npeak_bytes {6 * GIB}\n"
+    lines += "wall_ns 12345678901\nnode vm\nnode_index 0\nrank_count 2\nslot_count 1\ncpu_count 2\n"
+    lines += f"budget_bytes {8 * GIB}\npeak_bytes {6 * GIB}\n"
     lines += f"attached_ranks {attached}\nfinished_ranks {attached}\n"
     return (
         lines
@@ -114,7 +115,7 @@ def text_with_links(*links):
         texts[place] += "courier_sent_messages 1\ncourier_sent_bytes 1\ncourier_spilled_bytes 0\n"
         for sender, receiver, mib, ms in links:
             if sender == place:
-                texts[place] += f"link {receiver} bytes={mib << 20} busy_us={1000 * ms}\n"
+                texts[place] += f"link {receiver} bytes={mib << 20} busy_us={1000 * ms} min_rtt_us={30 + sender}\n"
     return text.partition("node vm")[0] + "".join(texts)
 
 
@@ -125,6 +126,7 @@ def test_page_names_links_that_are_much_slower_than_the_others(plan):
     assert "                usual here: 100 MiB/s\n" in page
     links = json.loads(render_json(plan, parse_report(text)))["links"]
     assert [(link["sender"], link["receiver"], link["bytes_per_s"] >> 20) for link in links][2] == (1, 0, 10)
+    assert [link["min_rtt_us"] for link in links] == [30, 30, 31, 31]
 
 
 def test_page_names_no_link_where_all_are_alike_or_few(plan):
@@ -184,6 +186,7 @@ def test_summary_of_a_real_job(run, spillway, spill_dir, build_dir, flavour, not
     assert all(rank["compute_ns"] > 0 for rank in content["per_rank"])
     assert 0 <= content["peak_bytes"] <= content["budget_bytes"]
     assert content["wall_ns"] > 3 * 10**9
+    assert content["nodes"][0]["address"] is None
 
 
 def test_json_of_a_failed_job_names_cause_and_remedy(run, spillway, spill_dir, build_dir, flavour, tmp_path):

@@ -74,6 +74,25 @@ def test_mistakes_are_named_and_what_was_there_stays(run, spillway, tmp_path, op
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rules"]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "it is not said what to measure"),
+        (["--racks-output", "new", "--racks", "old"], "--racks says what --racks-output is to find out"),
+        (["--racks-output", "new", "--virtual-nodes", "3"], "--virtual-nodes are all on this machine"),
+        (["--racks-output", "new", "--output", "./new"], "name the same file"),
+        (["--racks-output", "new", "--hosts", "127.0.0.1"], "nothing to choose between 1 nodes"),
+        (["--racks-output", "new", "--hosts", "a,b", "--address", "10.0.0.1"], "nothing to choose between 2 nodes"),
+        (["--racks-output", "none/new", "--output", "rules"], "cannot write the racks to none/new: No such file"),
+        (["--racks-output", "new", "--output", "."], "cannot write the rules to .: Is a directory"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_named_and_nothing_is_written(run, spillway, tmp_path, options, message):
+    text = run(spillway, "tune", *options, status=2, cwd=tmp_path).stderr
+    assert text.startswith("spillway: ") and message in text and "\n  Remedy: " in text and "measuring" not in text
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_that_cannot_be_written_is_named_before_anything_is_measured(run, spillway, tmp_path):
     text = tune(run, spillway, tmp_path / "none" / "rules", status=2).stderr
     assert text.startswith("spillway: cannot write the rules to ") and "measuring" not in text

@@ -111,6 +111,7 @@ def test_what_not_every_library_has_with_other_versions(run, job, other_flavour,
     assert not finished.stdout.startswith("0 checks")
 
 
+@pytest.mark.one_node
 @pytest.mark.parametrize("more", ["once", "again", "init", "early", "exit"])
 def test_ranks_that_have_sessions(run, job, plain_mpi, program, flavour, tmp_path, more):
     """6 ranks have 192 MiB together."""
@@ -188,6 +189,7 @@ def test_long_vectors_need_no_memory_for_others(run, job, flavour):
     run(*job("long_vectors", flavour, 3, 1, "128M"), "strict", 96, timeout_s=LIMIT_S)
 
 
+@pytest.mark.one_node
 def test_ranks_that_gather_before_a_collective_call_on_a_file_can_be_unloaded(run, job, flavour, tmp_path):
     """8 ranks have 384 MiB, of which a call is given 192 MiB."""
     options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
@@ -197,6 +199,7 @@ def test_ranks_that_gather_before_a_collective_call_on_a_file_can_be_unloaded(ru
     assert summary["peak_bytes"] <= summary["budget_bytes"]
 
 
+@pytest.mark.one_node
 def test_files_that_are_read_in_two_calls(run, job, flavour, tmp_path):
     options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
     run(*job("files", flavour, 6, 1, "96M", options), "begun", 24, timeout_s=LIMIT_S)

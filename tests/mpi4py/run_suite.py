@@ -41,12 +41,12 @@ AMPLE_MIB = 2048
 # Python, NumPy and mpi4py are mostly libraries and what they allocate as they begin, which cannot be unloaded: 17 to
 # 19 MiB of each rank count against the budget.
 TIGHT_MIB, TIGHT_MIB_PER_RANK = 16, 20
-# Open MPI 4.1 keeps some memory of each file and view: in this module, 8 ranks of plain MPI grow from 11 to 42 MiB (Pss),
-# fewer ones less.
+# Open MPI 4.1 keeps some memory of each file and view: in this module, 8 ranks of plain MPI grow from 11 to 42 MiB
+# (Pss), fewer ones less.
 MORE_PER_RANK = {("openmpi", "test_io", 8): 30}
 # Modules that run test by test, since plain MPI hangs in some of them. The mutexes and condition variables of
-# test_util_sync are words in windows: with more than one rank of MPICH 4.0.2, one rank fails with "cannot release unheld
-# mutex" and the others wait for it for ever.
+# test_util_sync are words in windows: with more than one rank of MPICH 4.0.2, one rank fails with "cannot release
+# unheld mutex" and the others wait for it for ever.
 TEST_BY_TEST = ("test_util_sync",)
 TEST_LIMIT_S = 30  # a test that passes on plain MPI takes 1 second
 # Some of these tests hang by chance (5 ranks of plain MPICH in testAcquireFree: 18 of 30 runs). One that passed once on

@@ -5,6 +5,7 @@ and finds the library by its usual name; Debian's MPICH has another, so a link w
 source, mpi4py needs a compiler and Python's headers, and an environment for each MPI library.
 """
 
+import fcntl
 import os
 import re
 import subprocess
@@ -52,7 +53,13 @@ class SuiteEnvironment:
         return real.parent if real.name == WHEEL_LIBRARY[flavour] else self.folder / "lib" / flavour
 
     def make(self, flavour: str) -> None:
-        """Makes what is missing, or was made for other requirements."""
+        """Makes what is missing, or was made for other requirements. Tests that run at the same time wait for it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._make(flavour)
+
+    def _make(self, flavour: str) -> None:
         python = self.python(flavour)
         environment = python.parent.parent
         mark = environment / "ready"

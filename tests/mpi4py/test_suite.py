@@ -18,8 +18,8 @@ WITHOUT = {
     "mpich": [*LOCAL, "test_util_sync"],
     "openmpi": [*LOCAL, "test_spawn", "test_util_sync"],
 }
-# MPICH's one-sided calls spin, and can take minutes where others compute, also on plain MPI: these run by themselves, the
-# others two at a time, one rank of each in its slot.
+# MPICH's one-sided calls spin, and can take minutes where others compute, also on plain MPI: these run by themselves,
+# the others two at a time, one rank of each in its slot.
 ALONE = {"mpich": ["test_rma*"], "openmpi": []}
 # And these, which take a few seconds at most in any layout, in another one.
 MODULES = [

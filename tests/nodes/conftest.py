@@ -1,27 +1,26 @@
 """Jobs on several hosts, which are network namespaces of this machine."""
 
-import sys
-from pathlib import Path
-from typing import Callable, Iterator, List
+from typing import Callable, Iterator, List, Optional
 
 import pytest
-from marked_processes import MARK_VARIABLE
-
-SOURCE = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(SOURCE / "bench"))
-
-from measuring.network import CannotMakeNetwork, Network  # noqa: E402
-
-HOSTS = 3
+from bed import made_network
+from measuring.network import Network
 
 
 @pytest.fixture
-def network(tmp_path) -> Iterator[Network]:
-    try:
-        with Network(tmp_path, HOSTS, kept=[MARK_VARIABLE]) as made:
-            yield made
-    except CannotMakeNetwork as reason:
-        pytest.skip(f"no network of several hosts can be made here: {reason}")
+def bed() -> str:
+    """Where the nodes of a test's job are. Modules whose tests run on both beds have a fixture with more than this."""
+    return "hosts"
+
+
+@pytest.fixture
+def network(bed, tmp_path) -> Iterator[Optional[Network]]:
+    """None for virtual nodes of this machine."""
+    if bed == "virtual_nodes":
+        yield None
+        return
+    with made_network(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture

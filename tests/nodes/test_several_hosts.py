@@ -45,10 +45,11 @@ def test_programs_check_themselves(run, job_on_hosts, test_program, flavour):
 
 
 def hosts_of_ranks(run, job_on_hosts, flavour, *options):
-    """By rank: the number of its host."""
+    """By rank: the number of its host; 0 for this machine."""
     script = 'echo "rank ${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-$PMIX_RANK}} on $(hostname)"'
     finished = run(*job_on_hosts("sh", "--mpi", flavour, *options), "-c", script, timeout_s=LIMIT_S)
-    return {int(rank): int(host) for rank, host in re.findall(r"rank (\d+) on \S+-(\d+)", finished.stdout)}
+    found = re.findall(r"rank (\d+) on (?:spw\w+-(\d+))?", finished.stdout)
+    return {int(rank): int(host or 0) for rank, host in found}
 
 
 def test_placement(run, job_on_hosts, flavour):
@@ -56,6 +57,15 @@ def test_placement(run, job_on_hosts, flavour):
     assert block == {0: 1, 1: 1, 2: 2, 3: 2, 4: 3}
     cyclic = hosts_of_ranks(run, job_on_hosts, flavour, "--placement", "cyclic")
     assert cyclic == {0: 1, 1: 2, 2: 3, 3: 1, 4: 2}
+
+
+def test_placement_with_this_machine_in_the_middle(run, job_on_hosts, network, flavour):
+    """Open MPI's launcher takes its own machine first, unless it is told otherwise."""
+    network.hosts[1] = network.address
+    block = hosts_of_ranks(run, job_on_hosts, flavour)
+    assert block == {0: 1, 1: 1, 2: 0, 3: 0, 4: 3}
+    cyclic = hosts_of_ranks(run, job_on_hosts, flavour, "--placement", "cyclic")
+    assert cyclic == {0: 1, 1: 0, 2: 3, 3: 1, 4: 0}
 
 
 def test_hosts_from_a_file_and_virtual_nodes_on_them(run, job_on_hosts, network, test_program, tmp_path):
@@ -69,6 +79,24 @@ def test_hosts_from_a_file_and_virtual_nodes_on_them(run, job_on_hosts, network,
     nodes = json.loads((tmp_path / "summary").read_text())["nodes"]
     assert [node["rank_count"] for node in nodes] == [2, 2, 2, 1]
     assert [node["host"] for node in nodes] == [network.name_of(network.hosts[i]) for i in (0, 0, 1, 1)]
+    assert [node["address"] for node in nodes] == [network.hosts[i] for i in (0, 0, 1, 1)]
+
+
+def with_hostfile(words, network, tmp_path, options):
+    """Words behind each host."""
+    (tmp_path / "hosts").write_text("".join(f"{host} {own}\n" for host, own in zip(network.hosts, options)))
+    words = [str(word) for word in words]
+    at = words.index("--hosts")
+    return [*words[:at], "--hostfile", str(tmp_path / "hosts"), *words[at + 2 :]]
+
+
+def test_hosts_of_a_file_may_give_what_they_have(run, job_on_hosts, network, test_program, tmp_path):
+    words = job_on_hosts(test_program("sizes"), ranks=6)
+    words = with_hostfile(words, network, tmp_path, ["slots=1 memory=99M", "memory=77M", ""])
+    words[words.index("none")] = "json"
+    assert run(*words[:2], "--summary-file", tmp_path / "summary", *words[2:], timeout_s=LIMIT_S).stdout
+    nodes = json.loads((tmp_path / "summary").read_text())["nodes"]
+    assert [(node["slot_count"], node["budget_bytes"] >> 20) for node in nodes] == [(1, 99), (2, 77), (2, 256)]
 
 
 def test_broadcasts_pass_the_hosts_of_a_rack_one_after_the_other(
@@ -196,11 +224,18 @@ def test_rank_that_is_killed_on_another_host(run, job_on_hosts, network, test_pr
     assert re.match(rf"spillway: rank 4 on host {name} \(process {victim}\) was killed by signal 9", message)
 
 
-def test_host_that_cannot_give_what_is_asked_of_it_is_named(run, job_on_hosts, network, test_program):
-    words = [str(word) for word in job_on_hosts(test_program("sizes"))]
-    words[words.index("--spill-dir") + 1] = "/dev/shm"
+@pytest.mark.parametrize("guilty", [0, 2])
+def test_host_that_cannot_give_what_is_asked_of_it_is_named(run, job_on_hosts, network, test_program, tmp_path, guilty):
+    options = [f"spill-dir={'/dev/shm' if number == guilty else '/var/tmp'}" for number in range(len(network.hosts))]
+    words = with_hostfile(job_on_hosts(test_program("sizes")), network, tmp_path, options)
     finished = run(*words, status=1, timeout_s=LIMIT_S)
-    assert f"on host {network.name_of(network.hosts[0])}: " in finished.stderr and "tmpfs" in finished.stderr
+    assert (
+        f"spillway: host {network.name_of(network.hosts[guilty])} cannot take part\n"
+        "  Cause:  spill directory /dev/shm is on tmpfs, which is memory itself.\n"
+        "  Remedy: name a directory on a local disk with --spill-dir.\n"
+    ) in finished.stderr
+    assert len(re.findall("^spillway", finished.stderr, re.MULTILINE)) == 1
+    assert finished.wall_s < PROMPT_S
 
 
 def test_host_that_nobody_reaches(run, job_on_hosts, network, test_program, flavour):

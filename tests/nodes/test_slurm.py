@@ -155,6 +155,14 @@ def test_racks_are_the_switches(run, cluster, spillway_run, build_dir, flavour, 
     assert first > 4 << 20 and first * 0.95 < third < first * 1.05 and second < first / 20
 
 
+def test_racks_are_measured_between_the_nodes_of_the_job(run, cluster, spillway_run, flavour, tmp_path):
+    """Whether these are near each other is not the question here."""
+    command = [spillway_run[0], "tune", *spillway_run[2:], "--mpi", flavour, "--racks-output", tmp_path / "racks"]
+    run(*cluster.with_names("salloc", "-N", "3", *map(str, command)), timeout_s=LIMIT_S)
+    lines = [line.split() for line in (tmp_path / "racks").read_text().splitlines() if line and line[0] != "#"]
+    assert sorted(host for host, _ in lines) == sorted(cluster.nodes)
+
+
 def test_a_rank_that_is_killed_ends_the_job_with_its_status(
     run, cluster, network_of_slurm, spillway_run, test_program, tmp_path
 ):

@@ -27,6 +27,12 @@ def requests_job(spillway, spill_dir, program):
     return command
 
 
+def test_spill_directories_are_told(run, requests_job, spill_dir, tmp_path, flavour):
+    finished = run(*requests_job(flavour, 1, 1, "spill_directories", options=["--spill-dir", tmp_path]))
+    assert finished.stdout == f"{spill_dir}:{tmp_path}\n"
+
+
+@pytest.mark.one_node
 @pytest.mark.parametrize(("ranks", "slots"), [(1, 1), (4, 1), (4, 2), (6, 6)])
 def test_one_rank_is_inside_the_critical_section_at_a_time(run, requests_job, tmp_path, flavour, ranks, slots):
     finished = run(*requests_job(flavour, ranks, slots, "critical", tmp_path / "inside", 20))

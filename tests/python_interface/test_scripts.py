@@ -12,6 +12,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 REQUESTS = "requests_to_spillway.py"
 
 
+@pytest.mark.one_node
 @pytest.mark.parametrize(("ranks", "slots"), [(1, 1), (4, 1), (4, 2)])
 def test_one_rank_is_inside_the_critical_section_at_a_time(script_job, tmp_path, ranks, slots):
     finished = script_job(ranks, slots, REQUESTS, "critical", tmp_path / "inside", 20)
@@ -66,6 +67,7 @@ def test_places_on_several_nodes(plain_script, flavour, ranks, nodes):
     assert finished.stdout == f"{ranks} ranks on {nodes if flavour == 'mpich' else 1} nodes\n"
 
 
+@pytest.mark.one_node
 @pytest.mark.parametrize("slots", [1, 2])
 def test_script_that_knows_nothing_of_spillway_works_out_of_core(script_job, plain_script, tmp_path, slots):
     """8 ranks with arrays of 32 MiB and temporary ones of the same size, in half of the memory that they need."""
@@ -79,6 +81,7 @@ def test_script_that_knows_nothing_of_spillway_works_out_of_core(script_job, pla
     assert summary["peak_bytes"] <= summary["budget_bytes"]
 
 
+@pytest.mark.one_node
 def test_objects_of_python_are_unloaded_where_python_takes_them_from_malloc(script_job, plain_script, tmp_path):
     """As the how-to page says: 8 ranks with 40 MiB of strings and lists, in less memory than they need."""
     ranks, mib = 8, 40

@@ -53,7 +53,16 @@ void fail(const std::string& how) {
   while (how == "chatter") puts("and so on and so on");
 }
 
+// The attributes of MPI_COMM_SELF are deleted inside MPI_Finalize.
+void die_in_finalize() {
+  int key = 0;
+  const auto die = [](MPI_Comm, int, void*, void*) { return kill(getpid(), SIGKILL); };
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, die, &key, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+}
+
 int finish(const std::string& how, bool is_failing) {
+  if (how == "die_in_finalize" && is_failing) die_in_finalize();
   MPI_Finalize();
   if (!is_failing) {
     usleep(300000);  // the failing rank ends first
@@ -167,7 +176,8 @@ int main(int argc, char** argv) {
   if (how == "outlive") return outlive(rank, size, failing);
   if (how == "count_usr1") return count_user_signal(rank);
   if (how == "ignore") signal(SIGTERM, SIG_IGN);
-  if (how == "status_after_finalize" || how == "crash_after_finalize") return finish(how, rank == failing);
+  if (how == "status_after_finalize" || how == "crash_after_finalize" || how == "die_in_finalize")
+    return finish(how, rank == failing);
   if (argc > 3) return write_memory_for_ever(static_cast<size_t>(atoi(argv[3])) << 20, rank, failing, how);
   if (rank == failing) {
     say("last words", rank);

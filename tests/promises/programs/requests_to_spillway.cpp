@@ -257,6 +257,7 @@ int main(int argc, char** argv) {
   if (what == "ranges" && argc > 2) ranges(static_cast<size_t>(atoi(argv[2])) << 20);
   if (what == "in_use") in_use();
   if (what == "windows") windows();
+  if (what == "spill_directories") puts(spillway_get_spill_directories());
   MPI_Finalize();
   return 0;
 }

@@ -37,6 +37,21 @@ TEST_F(ConnectionsTest, whoever_does_not_know_the_secret_is_refused_and_harms_no
   expect_no_problem();
 }
 
+TEST_F(ConnectionsTest, the_round_trip_of_few_short_messages_is_known_and_of_none_is_not) {
+  start_job(3, 1);
+  for (int32_t i = 0; i < 20; ++i) {
+    send(0, 1, i, pattern(1, 1));
+    receive(1, 1);
+  }
+  const LinkFigures figures = node(0).courier->figures_of_link(1);
+  EXPECT_GT(figures.min_rtt_us, 0u);
+  EXPECT_LT(figures.min_rtt_us, 1000000u);
+  EXPECT_GT(figures.bytes, 10 * sizeof(FrameHeader));
+  const LinkFigures none = node(0).courier->figures_of_link(2);
+  EXPECT_EQ(none.min_rtt_us, 0u);
+  EXPECT_EQ(none.bytes, 0u);
+}
+
 TEST_F(ConnectionsTest, a_node_connects_once_only) {
   start_job(2, 1);
   send(1, 0, 1, pattern(10, 1));

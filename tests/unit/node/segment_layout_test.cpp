@@ -113,9 +113,9 @@ TEST(SegmentLayoutTest, states_have_these_numbers) {
   EXPECT_EQ(static_cast<uint32_t>(RankState::finished), 7u);
 }
 
-TEST(AttachProtocolTest, version_5_has_these_fields_at_these_offsets) {
+TEST(AttachProtocolTest, version_6_has_these_fields_at_these_offsets) {
   EXPECT_EQ(kAttachMagic, 0x53504c41u);
-  EXPECT_EQ(kAttachVersion, 5u);
+  EXPECT_EQ(kAttachVersion, 6u);
   EXPECT_EQ(sizeof(AttachMessage), 4096u);
   EXPECT_EQ(offsetof(AttachMessage, kind), 8u);
   EXPECT_EQ(offsetof(AttachMessage, role), 12u);

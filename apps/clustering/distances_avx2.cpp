@@ -1,0 +1,7 @@
+#include "distance_kernels.h"
+
+namespace apps::clustering {
+
+const DistanceKernels& kernels_with_avx2() { return kKernels; }
+
+}  // namespace apps::clustering

@@ -1,0 +1,37 @@
+"""sort: the lines of text files in the order of their bytes, as `LC_ALL=C sort` has them.
+
+What part-00000 has comes before what part-00001 has, and so on: lines are divided by keys of a sample.
+
+usage: mpidrun --mpi NAME [options] python3 sort.py OUTPUT_DIRECTORY FILE...
+"""
+
+import sys
+from bisect import bisect_right
+
+from spillway import mpid
+
+if len(sys.argv) < 3:
+    sys.exit(__doc__)
+directory, *paths = sys.argv[1:]
+splits = mpid.LineSplits(paths)
+sample = mpid.sampled_lines(splits)  # the same in all processes
+
+
+def send_lines(task, tasks, emit):
+    for line in splits.lines(task, tasks, encoding=None):
+        emit(line, b"")
+
+
+def write_lines(task, tasks, groups):
+    with mpid.PartFile(directory, task) as output:
+        for line, copies in groups:
+            for _ in copies:
+                output.write(line + b"\n")
+
+
+def task_of(line, _value, tasks):
+    return bisect_right(sample, line) * tasks // (len(sample) + 1)
+
+
+job = mpid.MapReduce(map=send_lines, reduce=write_lines, key=bytes, value=bytes, partition=task_of)
+job.run(o_tasks=max(len(splits), 1))

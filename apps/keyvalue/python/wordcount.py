@@ -1,0 +1,28 @@
+"""wordcount: how often each word is in text files.
+
+usage: mpidrun --mpi NAME [options] python3 wordcount.py OUTPUT_DIRECTORY FILE...
+"""
+
+import sys
+
+from spillway import mpid
+
+if len(sys.argv) < 3:
+    sys.exit(__doc__)
+directory, *paths = sys.argv[1:]
+splits = mpid.LineSplits(paths)
+
+
+def count_words(task, tasks, emit):
+    for line in splits.lines(task, tasks):
+        for word in line.split():
+            emit(word, 1)
+
+
+def write_counts(task, tasks, groups):
+    with mpid.PartFile(directory, task) as output:
+        for word, counts in groups:
+            output.write(f"{word}\t{sum(counts)}\n")
+
+
+mpid.MapReduce(map=count_words, reduce=write_counts, value=int, combine="sum").run(o_tasks=max(len(splits), 1))

@@ -1,0 +1,294 @@
+// Files of key-value jobs: input that is divided among tasks, and an output file for each task, both also compressed by
+// gzip or zstd. Needs no MPI, but libmpid. All of it throws std::runtime_error with a message that names the file.
+#ifndef SPILLWAY_JOB_FILES_HPP
+#define SPILLWAY_JOB_FILES_HPP
+
+#include <fcntl.h>
+#include <spillway/input_plan.hpp>
+#include <spillway/mpid_files.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::mpid {
+
+[[noreturn]] inline void fail_with_file(const std::string& what, const std::string& path) {
+  throw std::runtime_error("cannot " + what + " " + path + ": " + std::strerror(errno));
+}
+
+[[noreturn]] inline void fail_with_compressed_file() { throw std::runtime_error(MPI_D_File_error()); }
+
+// Part of a file. A compressed file is one part: its bytes are those of the contents, and `end` is kUnknownEnd, or
+// where somebody wants to stop.
+struct Split {
+  static constexpr uint64_t kUnknownEnd = UINT64_MAX;
+
+  std::string path;
+  uint64_t begin;
+  uint64_t end;
+  bool is_compressed = false;
+};
+
+// Files in parts of about the same size, the same wherever it is computed; they become part of input_plan(). An empty file has none, a compressed one,
+// which can be read only from its beginning, has one.
+class FileSplits {
+ public:
+  // Cuts only at multiples of `unit_bytes`, of which a file has to be; the contents of a compressed one are looked at
+  // when they are read.
+  FileSplits(const std::vector<std::string>& paths, uint64_t split_bytes, uint64_t unit_bytes)
+      : unit_bytes_(unit_bytes) {
+    if (split_bytes == 0 || unit_bytes == 0) throw std::runtime_error("parts of files need at least one byte");
+    for (const std::string& path : paths) {
+      const uint64_t size = size_of(path);
+      input_plan() += path + " " + std::to_string(size) + " " + std::to_string(split_bytes) + "\n";
+      if (is_compressed(path)) {
+        splits_.push_back({path, 0, Split::kUnknownEnd, true});
+        continue;
+      }
+      if (size % unit_bytes != 0)
+        throw std::runtime_error("cannot read " + path + ": its " + std::to_string(size) +
+                                 " bytes are no whole number of records of " + std::to_string(unit_bytes) + " bytes");
+      const uint64_t count = size / split_bytes + (size % split_bytes != 0 ? 1 : 0);
+      for (uint64_t i = 0; i < count; ++i) {
+        const Split split = part({path, 0, size}, count, i);
+        if (split.begin != split.end) splits_.push_back(split);
+      }
+    }
+  }
+
+  [[nodiscard]] size_t size() const { return splits_.size(); }
+  [[nodiscard]] const Split& operator[](size_t number) const { return splits_[number]; }
+  [[nodiscard]] uint64_t unit_bytes() const { return unit_bytes_; }
+
+  // Calls with each split that is a task's.
+  template <typename Function>
+  void for_each_split(int task, int tasks, Function function) const {
+    for (auto i = static_cast<size_t>(task); i < splits_.size(); i += static_cast<size_t>(tasks)) function(splits_[i]);
+  }
+
+  // Where to look for samples.
+  struct Place {
+    Split split;
+    size_t items;  // so many lines or records are wanted of it
+  };
+
+  // About `count` of them, at equal distances, with `items` each. Of a compressed file one at its beginning, with as
+  // many items as others have together.
+  [[nodiscard]] std::vector<Place> places(size_t count, size_t items) const {
+    std::vector<Place> places;
+    const size_t of_each = splits_.empty() ? 0 : (count + splits_.size() - 1) / splits_.size();
+    for (const Split& split : splits_) {
+      if (split.is_compressed) places.push_back({split, of_each * items});
+      for (size_t i = 0; i < of_each && !split.is_compressed; ++i) places.push_back({part(split, of_each, i), items});
+    }
+    return places;
+  }
+
+ private:
+  static bool is_compressed(const std::string& path) {
+    const int answer = MPI_D_Is_compressed(path.c_str());
+    if (answer < 0) fail_with_compressed_file();
+    return answer == 1;
+  }
+
+  static uint64_t size_of(const std::string& path) {
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) fail_with_file("read", path);
+    if (!S_ISREG(status.st_mode)) throw std::runtime_error("cannot read " + path + ": it is not a regular file");
+    return static_cast<uint64_t>(status.st_size);
+  }
+
+  // Unit u begins part i of n where u = units * i / n, nearly: the product could be too large a number.
+  [[nodiscard]] Split part(const Split& whole, uint64_t count, uint64_t i) const {
+    const uint64_t units = (whole.end - whole.begin) / unit_bytes_;
+    const auto border = [&](uint64_t part) {
+      return whole.begin + (units / count * part + std::min(part, units % count)) * unit_bytes_;
+    };
+    return {whole.path, border(i), border(i + 1)};
+  }
+
+  const uint64_t unit_bytes_;
+  std::vector<Split> splits_;
+};
+
+// Reads a file from some place on; the contents of a compressed one from their beginning.
+class InputFile {
+ public:
+  InputFile(const Split& split, uint64_t begin) : path_(split.path), position_(begin) {
+    if (split.is_compressed) {
+      compressed_ = MPI_D_Decompress_open(path_.c_str());
+      if (compressed_ == nullptr) fail_with_compressed_file();
+      return;
+    }
+    descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail_with_file("read", path_);
+  }
+  ~InputFile() {
+    MPI_D_Decompress_close(compressed_);
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  // Fewer bytes only where the file ends.
+  size_t read(char* to, size_t bytes) {
+    if (compressed_ != nullptr) {
+      const ptrdiff_t got = MPI_D_Decompress_read(compressed_, to, bytes);
+      if (got < 0) fail_with_compressed_file();
+      return static_cast<size_t>(got);
+    }
+    size_t done = 0;
+    while (done < bytes) {
+      const ssize_t got = pread(descriptor_, to + done, bytes - done, static_cast<off_t>(position_ + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail_with_file("read", path_);
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+    }
+    position_ += done;
+    return done;
+  }
+
+ private:
+  const std::string path_;
+  uint64_t position_;
+  int descriptor_ = -1;
+  MPI_D_Decompression* compressed_ = nullptr;
+};
+
+// A file that has its name when finish() has been called; before, and after a failure, nothing is under it. Where the
+// job keeps checkpoints, it is on the disk by then. One whose name ends with .gz or .zst is compressed. After a failure
+// all that follows fails, too; what is written after finish() is refused.
+class OutputFile {
+ public:
+  explicit OutputFile(std::string path) : path_(std::move(path)) {
+    descriptor_ = open(partial_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) fail_with_file("write", partial_path());
+    if (MPI_D_Compress_open(path_.c_str(), descriptor_, &compression_) == 0) return;
+    give_up();
+    fail_with_compressed_file();
+  }
+  ~OutputFile() { give_up(); }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  OutputFile& operator<<(std::string_view text) {
+    refuse_if_over();
+    if (text_.size() + text.size() > kWriteBytes) flush();
+    text_.append(text);
+    return *this;
+  }
+  OutputFile& operator<<(int64_t number) { return *this << std::to_string(number); }
+  // With as many digits as it takes to read the same number again.
+  template <std::floating_point Number>
+  OutputFile& operator<<(Number number) {
+    char digits[64];
+    return *this << std::string_view(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  }
+
+  void finish() {
+    try {
+      refuse_if_over();
+      complete();
+    } catch (...) {
+      give_up();
+      throw;
+    }
+    if (is_kept_) sync_folder();
+  }
+
+ private:
+  static constexpr size_t kWriteBytes = 1 << 20;
+
+  [[nodiscard]] std::string partial_path() const { return path_ + ".partial"; }
+
+  void refuse_if_over() const {
+    if (has_failed_) throw std::runtime_error("cannot write " + path_ + ": an earlier write has failed");
+    if (descriptor_ < 0) throw std::runtime_error("cannot write " + path_ + ": it is finished already");
+  }
+
+  void complete() {
+    flush();
+    has_failed_ = true;  // until it has its name
+    if (compression_ != nullptr && MPI_D_Compress_finish(compression_) != 0) fail_with_compressed_file();
+    if (is_kept_ && fdatasync(descriptor_) != 0) fail_with_file("write", path_);
+    if (close(std::exchange(descriptor_, -1)) != 0) fail_with_file("write", path_);
+    if (rename(partial_path().c_str(), path_.c_str()) != 0) fail_with_file("write", path_);
+    has_failed_ = false;
+    MPI_D_Compress_close(std::exchange(compression_, nullptr));
+  }
+
+  // Leaves nothing of a file that has not got its name.
+  void give_up() {
+    MPI_D_Compress_close(std::exchange(compression_, nullptr));
+    if (descriptor_ < 0 && !has_failed_) return;
+    if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+    unlink(partial_path().c_str());
+  }
+
+  // The new name is on the disk.
+  void sync_folder() const {
+    const size_t slash = path_.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+    const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool is_on_disk = opened >= 0 && fsync(opened) == 0;
+    if (opened >= 0) close(opened);
+    if (!is_on_disk) fail_with_file("write", folder);
+  }
+
+  void flush() {
+    has_failed_ = true;  // until all is written
+    if (compression_ != nullptr) {
+      if (MPI_D_Compress_write(compression_, text_.data(), text_.size()) != 0) fail_with_compressed_file();
+      text_.clear();
+    }
+    for (size_t done = 0; done < text_.size();) {
+      const ssize_t written = write(descriptor_, text_.data() + done, text_.size() - done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail_with_file("write", partial_path());
+      done += static_cast<size_t>(written);
+    }
+    text_.clear();
+    has_failed_ = false;
+    if (is_kept_) sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);  // so that finish() waits for little
+  }
+
+  std::string path_;
+  const bool is_kept_ = std::getenv("MPI_D_CHECKPOINT") != nullptr;
+  int descriptor_ = -1;
+  MPI_D_Compression* compression_ = nullptr;
+  bool has_failed_ = false;
+  std::string text_;
+};
+
+// The output of a task, in a directory that is made if it is not there: part-00000 and so on, compressed where
+// MPI_D_OUTPUT_CODEC says so, as part-00000.gz or part-00000.zst.
+class PartFile : public OutputFile {
+ public:
+  PartFile(const std::string& directory, int task) : OutputFile(path_of(directory, task)) {}
+
+ private:
+  static std::string path_of(const std::string& directory, int task) {
+    if (mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) fail_with_file("make the directory", directory);
+    char name[32];
+    std::snprintf(name, sizeof name, "/part-%05d", task);
+    return directory + name + MPI_D_Part_suffix();
+  }
+};
+
+}  // namespace spillway::mpid
+
+#endif

@@ -1,0 +1,51 @@
+/* Compressed files of key-value jobs, by gzip and zstd: functions of libmpid that text_files.hpp, record_files.hpp,
+ * job_files.hpp and the Python package read and write them with. Needs no MPI, and no MPI_D_Init().
+ *
+ * What is wrong is said by MPI_D_File_error(), with the file's name. Different files may be used by different threads.
+ */
+#ifndef SPILLWAY_MPID_FILES_H
+#define SPILLWAY_MPID_FILES_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the last call of this thread that failed has to say. */
+const char* MPI_D_File_error(void);
+
+/* Whether the file is compressed, by its first bytes: 1 or 0. -1 where it cannot be read, or its name ends with .gz or
+ * .zst and it does not begin as such a file. */
+int MPI_D_Is_compressed(const char* path);
+
+/* The same of a file that the program reads in its own way, of which it has the first bytes (4, or all that there are):
+ * "none", "gzip" or "zstd". NULL where its name ends with .gz or .zst and it does not begin so. */
+const char* MPI_D_Codec_of(const char* path, const void* beginning, size_t bytes);
+
+/* A compressed file that is read from its beginning to its end. NULL: it is none. */
+typedef struct MPI_D_Decompression MPI_D_Decompression;
+MPI_D_Decompression* MPI_D_Decompress_open(const char* path);
+/* How many bytes of the contents came, fewer than asked for only at their end; -1 where the file is damaged, truncated
+ * or followed by something else. */
+ptrdiff_t MPI_D_Decompress_read(MPI_D_Decompression* file, void* to, size_t bytes);
+void MPI_D_Decompress_close(MPI_D_Decompression* file);
+
+/* For a file that is to be compressed, as its name ends with .gz or .zst; NULL for any other. It writes to the
+ * descriptor, which stays the caller's. The functions with a result return 0, or -1 where it cannot be written. */
+typedef struct MPI_D_Compression MPI_D_Compression;
+int MPI_D_Compress_open(const char* path, int descriptor, MPI_D_Compression** file);
+int MPI_D_Compress_write(MPI_D_Compression* file, const void* from, size_t bytes);
+/* Without it the file is not whole. After it, and after a failure, both functions fail. */
+int MPI_D_Compress_finish(MPI_D_Compression* file);
+void MPI_D_Compress_close(MPI_D_Compression* file);
+
+/* What the names of part files end with by MPI_D_OUTPUT_CODEC, when MPI_D_Init() has been called: "", ".gz" or ".zst".
+ */
+const char* MPI_D_Part_suffix(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,75 @@
+"""Functions of the program's that the library calls, and what becomes of their exceptions."""
+
+import ctypes
+import sys
+import threading
+import traceback
+from typing import Any, Callable, Dict, Set
+
+from . import _library
+from ._kinds import Kind
+from ._library import CombineFunction, CompareFunction, PartitionFunction
+
+
+def end_job(error: BaseException, where: str) -> None:
+    """With the exception as its cause. Does not return."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    summary = "".join(traceback.format_exception_only(type(error), error)).strip()
+    whole = "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip()
+    cause = f"{where} ended by {summary}\n{whole}\n"
+    _library.loaded_library().MPI_D_Fail(cause.encode(errors="replace").replace(b"\0", b"?"))
+
+
+_known_threads: Set[int] = set()
+
+
+def _stay_known() -> None:
+    """So that a thread of the library's is not made known to Python for each call, which takes most of its time."""
+    if threading.get_ident() not in _known_threads:
+        _known_threads.add(threading.get_ident())
+        ctypes.pythonapi.PyGILState_Ensure()
+
+
+def compare_callback(compare: Callable[[Any, Any], int], keys: Kind) -> Any:
+    def call(first: int, second: int, _user: int) -> int:
+        try:
+            _stay_known()
+            result = compare(keys.item_at(first), keys.item_at(second))
+            return (result > 0) - (result < 0)
+        except BaseException as error:
+            end_job(error, "the compare function")
+            raise
+
+    return CompareFunction(call)
+
+
+def partition_callback(partition: Callable[[Any, Any, int], int], keys: Kind, values: Kind) -> Any:
+    def call(key: int, value: int, tasks: int, _user: int) -> int:
+        try:
+            place = partition(keys.item_at(key), values.item_at(value), tasks)
+            return (
+                place if 0 <= place < tasks else -1 if place < 0 else tasks
+            )  # of what fits no C int, the library says the same
+        except BaseException as error:
+            end_job(error, "the partition function")
+            raise
+
+    return PartitionFunction(call)
+
+
+def combine_callback(combine: Callable[[Any, Any], Any], values: Kind) -> Any:
+    # Of each thread, the last result.
+    kept: Dict[int, Any] = {}
+
+    def call(_key: int, into: int, value: int, _user: int) -> int:
+        try:
+            _stay_known()
+            combined = combine(values.item_at(into), values.item_at(value))
+            address, kept[threading.get_ident()] = values.put(combined, into)
+            return address
+        except BaseException as error:
+            end_job(error, "the combine function")
+            raise
+
+    return CombineFunction(call)

@@ -1,0 +1,94 @@
+"""What Send() has gathered: records that go to the library as one batch, in streams no later than their latency."""
+
+import math
+import os
+import re
+from time import monotonic_ns
+from typing import Any, Callable, List, Mapping, Tuple
+
+from ._kinds import Kind
+from ._library import check, loaded_library
+
+SendFunction = Callable[[Any, Any], None]
+Flush = Callable[[], None]
+
+BATCH_RECORDS = 4096
+_LONG = 1024  # characters or bytes: with a longer item a batch does not wait for others
+_USUAL_LATENCY = "1ms"
+_UNITS_NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
+
+
+def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, Flush]:
+    """send(key, value), which gathers for a function of the library, and flush().
+
+    The length of an item is looked at only where it has one.
+    """
+    held_keys: List[Any] = []
+    held_values: List[Any] = []
+
+    def flush() -> None:
+        if not held_keys:
+            return
+        count, own_keys, own_values = len(held_keys), held_keys[:], held_values[:]
+        held_keys.clear()
+        held_values.clear()
+        key_column, kept_keys = keys.encode_checked(own_keys, "key")
+        value_column, kept_values = values.encode_checked(own_values, "value")
+        check(getattr(loaded_library(), function)(count, key_column, value_column))
+
+    def send_numbers(key: Any, value: Any) -> None:
+        if len(held_keys) >= BATCH_RECORDS:
+            flush()
+        held_keys.append(key)
+        held_values.append(value)
+
+    def send_key(key: Any, value: Any) -> None:
+        if len(held_keys) >= BATCH_RECORDS or len(key) > _LONG:
+            flush()
+        held_keys.append(key)
+        held_values.append(value)
+
+    def send_value(key: Any, value: Any) -> None:
+        if len(held_keys) >= BATCH_RECORDS or len(value) > _LONG:
+            flush()
+        held_keys.append(key)
+        held_values.append(value)
+
+    def send_both(key: Any, value: Any) -> None:
+        if len(held_keys) >= BATCH_RECORDS or len(key) > _LONG or len(value) > _LONG:
+            flush()
+        held_keys.append(key)
+        held_values.append(value)
+
+    senders = {(False, False): send_numbers, (True, False): send_key, (False, True): send_value}
+    return senders.get((keys.is_sized, values.is_sized), send_both), flush
+
+
+def latency_ns(entries: Mapping[str, str]) -> int:
+    """Of a configuration that the library has accepted."""
+    text = os.environ.get("MPI_D_LATENCY", entries.get("MPI_D_LATENCY", _USUAL_LATENCY))
+    number, unit = re.findall(r"(\d+)(\w+)", text)[0]
+    return int(number) * _UNITS_NS[unit]
+
+
+def timed(send: SendFunction, flush: Flush, latency: int) -> Tuple[SendFunction, Flush]:
+    """The same, of a stream: what was sent a latency ago is passed on with the next record, by the library, too."""
+    due: float = math.inf  # of what was sent since all was passed on
+
+    def send_in_time(key: Any, value: Any) -> None:
+        nonlocal due
+        now = monotonic_ns()
+        if now >= due:
+            pass_on()
+        if due == math.inf:
+            due = now + latency
+        send(key, value)
+
+    def pass_on() -> None:
+        nonlocal due
+        flush()
+        if due != math.inf:
+            due = math.inf
+            check(loaded_library().MPI_D_Flush())
+
+    return send_in_time, pass_on

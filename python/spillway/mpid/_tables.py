@@ -1,0 +1,118 @@
+"""Tables as input of key-value jobs: CSV and Parquet files by way of pyarrow, divided among tasks."""
+
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+import pyarrow
+
+from . import _csv, _parquet
+from ._file_systems import File, Path, files_of
+from ._plans import planned
+from ._schemas import Source, common_schema
+
+_SPLIT_BYTES = 32 << 20
+_FORMATS = {".parquet": "parquet", ".csv": "csv", ".csv.gz": "csv", ".csv.zst": "csv"}
+TableSplit = Union[_csv.CsvSplit, _parquet.ParquetSplit]
+
+
+class TableSplits(Sequence[TableSplit]):
+    """CSV and Parquet files in parts, the same wherever it is computed. All of them have the same columns.
+
+    Paths may be directories, and URIs of any file system that pyarrow.fs knows, or paths in `filesystem`. `types` says
+    of CSV columns what is not to be guessed, `names` what they are called where no first line says it. Values of CSV
+    files that are empty and not quoted are null; `convert_options` of pyarrow's may say otherwise.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        columns: Optional[Sequence[str]] = None,
+        *,
+        format: Optional[str] = None,
+        filesystem: Any = None,
+        split_bytes: int = _SPLIT_BYTES,
+        types: Optional[Mapping[str, Any]] = None,
+        names: Optional[Sequence[str]] = None,
+        parse_options: Any = None,
+        convert_options: Any = None,
+    ) -> None:
+        if split_bytes < 1:
+            raise ValueError("parts of files need at least one byte")
+        _refuse_names("columns", columns)
+        _refuse_names("names", names)
+        if format not in (None, *_FORMATS.values()):
+            raise ValueError(f"format={format!r}: say 'csv' or 'parquet'")
+        self._csv = _csv.format_of(parse_options, convert_options, names)
+        files = [file for path in paths for file in files_of(path, filesystem)]
+        sources = [source for file in files for source in self._sources(file, format or _format_of(file))]
+        wanted = list(columns) if columns is not None else (sources[0].columns.names if sources else [])
+        self.schema = common_schema(sources, wanted, types or {}, columns is None)
+        self._splits: List[TableSplit] = []
+        for source in sources:
+            if source.csv_plan is None:
+                self._splits += _parquet.splits_of(source.file, split_bytes, self.schema)
+            else:
+                self._splits += _csv.splits_of(source.file, self._csv, split_bytes, source.csv_plan, self.schema)
+        planned([self.schema.to_string(), *(split.place() for split in self._splits)])
+
+    def _sources(self, file: File, form: str) -> List[Source]:
+        """None of a file that has not even columns."""
+        if form == "parquet":
+            return [Source(file, _parquet.schema_of(file), None)]
+        plan = _csv.plan_of(file, self._csv)
+        return [Source(file, plan.schema, plan)] if plan is not None else []
+
+    def __len__(self) -> int:
+        return len(self._splits)
+
+    def __getitem__(self, number):  # type: ignore[no-untyped-def]
+        return self._splits[number]
+
+    def of_task(self, task: int, tasks: int) -> List[TableSplit]:
+        return self._splits[task::tasks]
+
+    def batches(self, task: int, tasks: int) -> Iterator[Any]:
+        """Of the splits of a task: pyarrow's record batches, none of which is empty."""
+        for split in self.of_task(task, tasks):
+            yield from (batch for batch in split.batches() if batch.num_rows != 0)
+
+    def rows(self, task: int, tasks: int) -> Iterator[Tuple[Any, ...]]:
+        """The same row by row, as tuples of Python objects; what is null is None."""
+        for batch in self.batches(task, tasks):
+            yield from zip(*(column.to_pylist() for column in batch.columns))
+
+    def kinds(self) -> Tuple[type, ...]:
+        """Of each column the type of keys and values that it can be sent as: str, bytes, int or float."""
+        return tuple(_kind_of(field) for field in self.schema)
+
+
+def _format_of(file: File) -> str:
+    for suffix, form in _FORMATS.items():
+        if file.path.endswith(suffix):
+            return form
+    raise ValueError(f"{file.name}: its name does not say its format\n  Remedy: say format='csv' or format='parquet'.")
+
+
+def _kind_of(field: Any) -> type:
+    types = pyarrow.types
+    if types.is_integer(field.type) and field.type != "uint64":
+        return int
+    if types.is_floating(field.type):
+        return float
+    if types.is_string(field.type) or types.is_large_string(field.type):
+        return str
+    if types.is_binary(field.type) or types.is_large_binary(field.type):
+        return bytes
+    raise TypeError(
+        f"the column {field.name!r} is of type {field.type}, and keys and values are str, bytes, int or float\n"
+        "  Remedy: cast its arrays before they are sent, or name another type for a CSV column: types={...}."
+    )
+
+
+def _refuse_names(what: str, names: Optional[Sequence[str]]) -> None:
+    if names is None:
+        return
+    if isinstance(names, str) or len(names) == 0:
+        raise ValueError(f"{what}={names!r}: say a list with the name of at least one column")
+    for name in names:
+        if list(names).count(name) > 1:
+            raise ValueError(f"{what}={list(names)!r} has {name!r} more than once")

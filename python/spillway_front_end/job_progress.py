@@ -1,0 +1,162 @@
+"""How far a key-value job is: a line on the terminal, or lines of JSON; and the page at its end."""
+
+import shutil
+import sys
+import time
+from typing import Dict, Optional
+
+from .sizes import format_size
+from .task_server import JobFigures
+
+TICK_S = 0.5
+STYLES = ("auto", "bar", "json", "none")
+_BAR_CELLS = 24
+_TOTALS = (
+    "emitted_records",
+    "emitted_bytes",
+    "shuffled_records",
+    "sent_bytes",
+    "spilled_bytes",
+    "received_records",
+)
+
+
+def _count(number: float) -> str:
+    for unit in ("", "k", "M"):
+        if number < 10000:
+            return f"{number:.0f}{unit}"
+        number /= 1000
+    return f"{number:.0f}G"
+
+
+def _done(figures: JobFigures) -> int:
+    return figures.total("o_tasks") + figures.total("a_tasks")
+
+
+def _has_end(figures: JobFigures) -> bool:
+    """Nobody knows how many rounds or windows there will be."""
+    return figures.mode not in ("iteration", "streaming")
+
+
+def _round_name(figures: JobFigures) -> str:
+    return "rounds" if figures.mode == "iteration" else "windows"
+
+
+class JobProgress:
+    def __init__(self, style: str) -> None:
+        if style == "auto":
+            style = "bar" if sys.stderr.isatty() else "none"
+        self._style = style
+        self._begin = time.monotonic()
+        self._shown = self._begin
+        self._has_line = False
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._begin
+
+    def show(self, figures: JobFigures) -> None:
+        now = time.monotonic()
+        if self._style == "none" or now - self._shown < TICK_S or not figures.o_tasks:
+            return
+        self._shown = now
+        try:
+            self._write(figures)
+        except OSError:
+            self._style = "none"  # nobody reads it any more
+
+    def _write(self, figures: JobFigures) -> None:
+        if self._style == "json":
+            import json  # for --progress json only
+
+            sys.stderr.write(json.dumps(self._values(figures)) + "\n")
+        else:
+            columns = shutil.get_terminal_size().columns
+            sys.stderr.write(f"\r{self._line(figures)[: columns - 1]}\033[K")
+            self._has_line = True
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        if self._has_line:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+    def _left_s(self, figures: JobFigures) -> Optional[float]:
+        if not _has_end(figures):
+            return None
+        done, all_tasks = _done(figures), figures.o_tasks + figures.a_tasks
+        return self.elapsed_s * (all_tasks - done) / done if done else None
+
+    def _values(self, figures: JobFigures) -> Dict[str, object]:
+        left = self._left_s(figures)
+        return {
+            "elapsed_s": round(self.elapsed_s, 3),
+            "left_s": None if left is None else round(left, 3),
+            "o_tasks": figures.o_tasks,
+            "o_tasks_done": figures.total("o_tasks"),
+            "a_tasks": figures.a_tasks,
+            "a_tasks_done": figures.total("a_tasks"),
+            **({} if _has_end(figures) else {_round_name(figures): figures.longest("rounds")}),
+            **{name: figures.total(name) for name in _TOTALS},
+        }
+
+    def _line(self, figures: JobFigures) -> str:
+        if not _has_end(figures):
+            return self._line_without_end(figures)
+        done, all_tasks = _done(figures), figures.o_tasks + figures.a_tasks
+        cells = _BAR_CELLS * done // all_tasks
+        rate = figures.total("emitted_records") / max(self.elapsed_s, 1e-3)
+        left = self._left_s(figures)
+        return (
+            f"[{'#' * cells}{'.' * (_BAR_CELLS - cells)}] O {figures.total('o_tasks')}/{figures.o_tasks}  "
+            f"A {figures.total('a_tasks')}/{figures.a_tasks}  {_count(rate)} records/s  "
+            f"{format_size(figures.total('emitted_bytes'))}" + (f"  {left:.0f} s left" if left is not None else "")
+        )
+
+    def _line_without_end(self, figures: JobFigures) -> str:
+        rounds = figures.longest("rounds")
+        what = f"round {rounds + 1}" if figures.mode == "iteration" else f"{rounds} windows"
+        elapsed = max(self.elapsed_s, 1e-3)
+        return (
+            f"{what}  {_count(figures.total('emitted_records') / elapsed)} records/s  "
+            f"{format_size(figures.total('emitted_bytes'))}  {elapsed:.0f} s"
+        )
+
+
+def report_values(figures: JobFigures, status: int, elapsed_s: float) -> Dict[str, object]:
+    """For --summary json."""
+    return {
+        "mode": figures.mode,
+        "exit_status": status,
+        "processes": len(figures.of_process),
+        "o_tasks": figures.o_tasks,
+        "o_tasks_done": figures.total("o_tasks"),
+        "a_tasks": figures.a_tasks,
+        "a_tasks_done": figures.total("a_tasks"),
+        **({} if _has_end(figures) else {_round_name(figures): figures.longest("rounds")}),
+        **{name: figures.total(name) for name in _TOTALS},
+        "seconds": round(elapsed_s, 3),
+        "o_seconds": round(figures.longest("o_ns") / 1e9, 3),
+        "a_seconds": round(figures.longest("a_ns") / 1e9, 3),
+        "per_process": [dict(of_one, process=number) for number, of_one in sorted(figures.of_process.items())],
+    }
+
+
+def report_text(figures: JobFigures, status: int, elapsed_s: float) -> str:
+    def grouped(name: str) -> str:
+        return f"{figures.total(name):,}".replace(",", " ")
+
+    outcome = "ended well" if status == 0 else f"exit status {status}"
+    emitted, sent, spilled = (format_size(figures.total(f"{name}_bytes")) for name in ("emitted", "sent", "spilled"))
+    tasks = ("", "") if not _has_end(figures) else (f" of {figures.o_tasks}", f" of {figures.a_tasks}")
+    rounds = "" if _has_end(figures) else f"  {_round_name(figures):<9} {figures.longest('rounds')}\n"
+    o_s, a_s = figures.longest("o_ns") / 1e9, figures.longest("a_ns") / 1e9
+    return (
+        f"── key-value job, {figures.mode}: {len(figures.of_process)} processes, {outcome} after {elapsed_s:.1f} s\n"
+        f"  O tasks   {figures.total('o_tasks')}{tasks[0]} in {o_s:.1f} s\n"
+        f"  A tasks   {figures.total('a_tasks')}{tasks[1]} in {a_s:.1f} s\n"
+        f"{rounds}"
+        f"  records   {grouped('emitted_records')} emitted, {grouped('shuffled_records')} after combining, "
+        f"{grouped('received_records')} received\n"
+        f"  bytes     {emitted} emitted, {sent} sent to other processes, {spilled} spilled\n"
+    )

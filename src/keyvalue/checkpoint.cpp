@@ -1,0 +1,359 @@
+#include "keyvalue/checkpoint.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <utility>
+
+#include "base/clock.h"
+#include "keyvalue/broadcast_bytes.h"
+#include "keyvalue/failure.h"
+#include "shuffle/quiet_thread.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace spillway::keyvalue {
+namespace {
+
+// Names of files; all others in the directory are left alone.
+constexpr char kOfOTasks[] = "spillway-o-%x-%d-%d";  // start, process, number
+constexpr char kOfATask[] = "spillway-a-%d";
+constexpr char kOfRound[] = "spillway-round-%d-%d";  // round, process
+constexpr char kLockFile[] = "spillway-lock";
+constexpr std::string_view kPartial = ".partial";
+constexpr char kCommandVariable[] = "MPI_D_CHECKPOINT_JOB";  // of mpidrun's: what it runs
+constexpr char kRoundDone[] = "spillway-round-%d-done";
+constexpr uint32_t kBroadcast = shuffle::kEndOfWindow;  // the partition of a block that is what the driver broadcast
+
+template <typename... Numbers>
+std::string name_with(const char* format, Numbers... numbers) {
+  char name[80];
+  std::snprintf(name, sizeof name, format, numbers...);
+  return name;
+}
+
+// What a name's numbers are where it is one of `format`, and nothing else.
+bool is_named(const std::string& name, const char* format) {
+  int numbers[3] = {0, 0, 0};
+  std::sscanf(name.c_str(), format, &numbers[0], &numbers[1], &numbers[2]);
+  return name == name_with(format, numbers[0], numbers[1], numbers[2]);
+}
+
+int first_number(const std::string& name, const char* format) {
+  int numbers[3] = {-1, 0, 0};
+  std::sscanf(name.c_str(), format, &numbers[0], &numbers[1], &numbers[2]);
+  return numbers[0];
+}
+
+// Two jobs with the same command, the same tasks and part files of the same names are taken for one.
+uint64_t number_of_job(const Placement& placement, const Configuration& configuration) {
+  const char* command = std::getenv(kCommandVariable);
+  const std::string text =
+      std::to_string(placement.mode()) + " " + std::to_string(placement.o_tasks()) + " " +
+      std::to_string(placement.a_tasks()) + " " + std::to_string(static_cast<int>(configuration.key_class)) + " " +
+      std::to_string(static_cast<int>(configuration.value_class)) + " " +
+      compression::name_of(configuration.output_codec) + " " + std::to_string(configuration.input_plan.size()) + " " +
+      configuration.input_plan + " " + (command == nullptr ? "" : command);
+  return XXH3_64bits(text.data(), text.size()) | 1;  // 0 says that there is none
+}
+
+void add_list(CheckpointWriter& writer, const shuffle::SortedList& list) {
+  for (const auto& block : list.blocks) writer.add_block(list.memory.data() + block.offset, block.bytes);
+}
+
+}  // namespace
+
+CheckpointDirectory::CheckpointDirectory(MPI_Comm communicator, const Placement& placement,
+                                         const Configuration& configuration)
+    : communicator_(communicator),
+      directory_(configuration.checkpoint_directory),
+      job_(number_of_job(placement, configuration)),
+      process_(placement.process()),
+      process_count_(placement.process_count()) {
+  share_names();
+}
+
+// Held until the process ends, however it does. Of a file, and by fcntl: so it holds on a network file system, too.
+void CheckpointDirectory::lock() {
+  const std::string path = path_of(kLockFile);
+  lock_ = base::Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (lock_ && fcntl(lock_.number(), F_OFD_SETLK, &whole) == 0) return;
+  if (errno == EAGAIN || errno == EACCES)
+    throw Failure(MPI_D_ERR_CHECKPOINT, directory_ + " is in use by a job that runs, or cannot be written to",
+                  "name another directory with MPI_D_CHECKPOINT (--checkpoint), or wait for that job");
+  throw Failure(MPI_D_ERR_CHECKPOINT, "cannot lock " + path + ": " + std::strerror(errno),
+                "name a directory of a file system that has locks with MPI_D_CHECKPOINT (--checkpoint)");
+}
+
+bool CheckpointDirectory::is_ours(const std::string& name) const {
+  const std::string whole = is_partial(name) ? name.substr(0, name.size() - kPartial.size()) : name;
+  return is_named(whole, kOfOTasks) || is_named(whole, kOfATask) || is_named(whole, kOfRound) ||
+         is_named(whole, kRoundDone);
+}
+
+void CheckpointDirectory::share_names() {
+  std::string text;
+  if (process_ == 0) {
+    std::error_code error;
+    std::filesystem::create_directories(directory_, error);
+    if (error)
+      throw Failure(MPI_D_ERR_CHECKPOINT, "cannot make the directory " + directory_ + ": " + error.message(),
+                    "name another one with MPI_D_CHECKPOINT (--checkpoint)");
+    lock();
+    for (const std::string& name : checkpoint_names(directory_)) {
+      if (!is_ours(name)) continue;
+      if (is_partial(name)) {
+        remove(name);
+      } else {
+        text += name + "\n";
+      }
+    }
+  }
+  broadcast_bytes(communicator_, 0, text);
+  for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    names_.push_back(text.substr(begin, end - begin));
+}
+
+std::unique_ptr<CheckpointReader> CheckpointDirectory::open_if_whole(const std::string& name) const {
+  auto reader = std::make_unique<CheckpointReader>(path_of(name));
+  if (!reader->is_whole()) {
+    std::fprintf(stderr, "mpid: warning: %s is damaged, and is not used\n", path_of(name).c_str());
+    return nullptr;
+  }
+  if (reader->job() != job_)
+    throw Failure(
+        MPI_D_ERR_CHECKPOINT,
+        path_of(name) + " is of another job, or of one with other input, numbers of tasks or MPI_D_OUTPUT_CODEC",
+        "name another directory with MPI_D_CHECKPOINT (--checkpoint), or remove what is in this one");
+  return reader;
+}
+
+void CheckpointDirectory::remove_all() const {
+  if (process_ != 0) return;
+  for (const std::string& name : checkpoint_names(directory_))
+    if (is_ours(name)) remove(name);
+  remove(kLockFile);
+}
+
+MapReduceCheckpoint::MapReduceCheckpoint(MPI_Comm communicator, const Placement& placement,
+                                         const Configuration& configuration)
+    : directory_(communicator, placement, configuration),
+      interval_ns_(configuration.checkpoint_interval_ns),
+      o_done_(static_cast<size_t>(placement.o_tasks()), 0),
+      a_done_(static_cast<size_t>(placement.a_tasks()), 0),
+      last_commit_ns_(base::now_ns()) {
+  read_own_files();
+  share(o_done_);
+  share(a_done_);
+  refuse_overlap();
+}
+
+MapReduceCheckpoint::~MapReduceCheckpoint() {
+  if (publisher_.joinable()) publisher_.join();
+}
+
+void MapReduceCheckpoint::read_own_files() {
+  for (size_t i = 0; i < directory_.names().size(); ++i) {
+    const std::string& name = directory_.names()[i];
+    if (!directory_.is_own(i)) continue;
+    std::unique_ptr<CheckpointReader> reader = directory_.open_if_whole(name);
+    if (!reader) {
+      directory_.remove(name);
+    } else if (is_named(name, kOfATask)) {
+      a_done_.at(static_cast<size_t>(first_number(name, kOfATask))) = 1;
+    } else if (is_named(name, kOfOTasks)) {
+      for (const int task : reader->numbers()) ++o_done_.at(static_cast<size_t>(task));
+      readers_.push_back(std::move(reader));
+    }
+  }
+  start_ = std::random_device()();
+  MPI_Bcast(&start_, 1, MPI_UINT32_T, 0, directory_.communicator());
+}
+
+void MapReduceCheckpoint::share(std::vector<int>& done) const {
+  MPI_Allreduce(MPI_IN_PLACE, done.data(), static_cast<int>(done.size()), MPI_INT, MPI_SUM, directory_.communicator());
+}
+
+void MapReduceCheckpoint::refuse_overlap() const {
+  const auto twice = std::find_if(o_done_.begin(), o_done_.end(), [](int count) { return count > 1; });
+  if (twice != o_done_.end())
+    throw Failure(MPI_D_ERR_CHECKPOINT,
+                  directory_.path_of("") + " has the records of O task " + std::to_string(twice - o_done_.begin()) +
+                      " more than once: two jobs have used it at the same time",
+                  "empty it, or name another directory with MPI_D_CHECKPOINT (--checkpoint)");
+}
+
+std::vector<int> MapReduceCheckpoint::o_tasks_done() const {
+  std::vector<int> tasks;
+  for (size_t task = 0; task < o_done_.size(); ++task)
+    if (o_done_[task] != 0) tasks.push_back(static_cast<int>(task));
+  return tasks;
+}
+
+void MapReduceCheckpoint::send_again(const CheckpointDirectory::TakeBlock& send) {
+  for (const auto& reader : readers_)
+    reader->for_each_block([&](const shuffle::BlockHeader& header, const char* block) {
+      if (!is_a_task_done(static_cast<int>(header.partition))) send(header, block);
+    });
+  readers_.clear();
+}
+
+void MapReduceCheckpoint::keep(const shuffle::SortedList& list) {
+  if (!writer_)
+    writer_ = std::make_unique<CheckpointWriter>(
+        directory_.path_of(name_with(kOfOTasks, start_, directory_.process(), file_count_++)), directory_.job());
+  add_list(*writer_, list);
+}
+
+bool MapReduceCheckpoint::is_commit_due() const {
+  return !uncommitted_.empty() && base::now_ns() - last_commit_ns_ >= interval_ns_;
+}
+
+void MapReduceCheckpoint::commit() {
+  if (uncommitted_.empty()) return;
+  finish_commits();
+  if (!writer_) keep({});
+  writer_->close(uncommitted_);
+  uncommitted_.clear();
+  publisher_ = shuffle::quiet_thread([this, writer = std::shared_ptr<CheckpointWriter>(std::move(writer_))] {
+    try {
+      writer->publish();
+    } catch (...) {
+      publishing_error_ = std::current_exception();
+    }
+  });
+  last_commit_ns_ = base::now_ns();
+}
+
+void MapReduceCheckpoint::finish_commits() {
+  if (publisher_.joinable()) publisher_.join();
+  if (publishing_error_) std::rethrow_exception(publishing_error_);
+}
+
+void MapReduceCheckpoint::a_task_ended(int task) {
+  CheckpointWriter writer(directory_.path_of(name_with(kOfATask, task)), directory_.job());
+  writer.close({task});
+  writer.publish();
+}
+
+RoundCheckpoint::RoundCheckpoint(MPI_Comm communicator, const Placement& placement, const Configuration& configuration)
+    : directory_(communicator, placement, configuration) {
+  std::vector<int> rounds;
+  for (size_t i = 0; i < directory_.names().size(); ++i) {
+    const std::string& name = directory_.names()[i];
+    if (is_named(name, kRoundDone)) {
+      rounds.push_back(first_number(name, kRoundDone));
+    } else if (!is_named(name, kOfRound) && directory_.is_own(i)) {
+      directory_.open_if_whole(name);  // of another job: refused
+    }
+  }
+  std::sort(rounds.rbegin(), rounds.rend());
+  for (const int round : rounds)
+    if (find_round(round)) break;
+  forget_rounds_after(rounds);
+  share_broadcasts();
+}
+
+// They are run again, and until that is done no mixture of both may count as complete.
+void RoundCheckpoint::forget_rounds_after(const std::vector<int>& rounds) const {
+  if (directory_.process() == 0) {
+    for (const int round : rounds)
+      if (round > last_round_) directory_.remove(name_with(kRoundDone, round));
+    sync_directory(directory_.path_of(""));
+  }
+  MPI_Barrier(directory_.communicator());
+}
+
+// One process has read them.
+void RoundCheckpoint::share_broadcasts() {
+  int owner = broadcasts_.empty() ? -1 : directory_.process();
+  MPI_Allreduce(MPI_IN_PLACE, &owner, 1, MPI_INT, MPI_MAX, directory_.communicator());
+  if (owner < 0) return;
+  auto count = static_cast<uint64_t>(broadcasts_.size());
+  MPI_Bcast(&count, 1, MPI_UINT64_T, owner, directory_.communicator());
+  broadcasts_.resize(count);
+  for (std::string& bytes : broadcasts_) broadcast_bytes(directory_.communicator(), owner, bytes);
+}
+
+std::string RoundCheckpoint::name_of(int round, int process) const { return name_with(kOfRound, round, process); }
+
+// In all processes the same.
+bool RoundCheckpoint::find_round(int round) {
+  readers_.clear();
+  broadcasts_.clear();
+  const auto done = directory_.open_if_whole(name_with(kRoundDone, round));
+  int is_whole = done && done->numbers().size() == 1 ? 1 : 0;
+  for (int i = 0; is_whole == 1 && i < done->numbers()[0]; ++i) {
+    if (!directory_.is_own(static_cast<size_t>(i))) continue;
+    const std::string name = name_of(round, i);
+    const auto& names = directory_.names();
+    const bool is_there = std::find(names.begin(), names.end(), name) != names.end();
+    std::unique_ptr<CheckpointReader> reader = is_there ? directory_.open_if_whole(name) : nullptr;
+    if (reader) {
+      readers_.push_back(std::move(reader));
+    } else {
+      is_whole = 0;
+    }
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &is_whole, 1, MPI_INT, MPI_MIN, directory_.communicator());
+  if (is_whole == 0) {
+    readers_.clear();
+    return false;
+  }
+  last_round_ = round;
+  for (const auto& reader : readers_)
+    reader->for_each_block([&](const shuffle::BlockHeader& header, const char* block) {
+      if (header.partition == kBroadcast) broadcasts_.emplace_back(block + sizeof header, header.bytes);
+    });
+  return true;
+}
+
+void RoundCheckpoint::send_again(const CheckpointDirectory::TakeBlock& send) {
+  for (const auto& reader : readers_)
+    reader->for_each_block([&](const shuffle::BlockHeader& header, const char* block) {
+      if (header.partition != kBroadcast) send(header, block);
+    });
+  readers_.clear();
+}
+
+// Of the rounds before, the last two stay: all processes have seen that these are complete.
+void RoundCheckpoint::begin_round(int round) {
+  round_ = round;
+  if (directory_.process() == 0) directory_.remove(name_with(kRoundDone, round - 3));
+  directory_.remove(name_of(round - 3, directory_.process()));
+  writer_ =
+      std::make_unique<CheckpointWriter>(directory_.path_of(name_of(round, directory_.process())), directory_.job());
+}
+
+void RoundCheckpoint::keep(const shuffle::SortedList& list) { add_list(*writer_, list); }
+
+void RoundCheckpoint::commit(const std::vector<std::string>& broadcasts) {
+  if (directory_.process() == 0)
+    for (const std::string& bytes : broadcasts) {
+      const shuffle::BlockHeader header{shuffle::kBlockVersion, kBroadcast, bytes.size(), 0};
+      writer_->add_block(reinterpret_cast<const char*>(&header), sizeof header);
+      writer_->add_block(bytes.data(), bytes.size());
+    }
+  writer_->close({});
+  writer_->publish();
+  writer_.reset();
+  MPI_Barrier(directory_.communicator());
+  if (directory_.process() != 0) return;
+  int process_count = 0;
+  MPI_Comm_size(directory_.communicator(), &process_count);
+  CheckpointWriter done(directory_.path_of(name_with(kRoundDone, round_)), directory_.job());
+  done.close({process_count});
+  done.publish();
+}
+
+}  // namespace spillway::keyvalue

@@ -1,0 +1,98 @@
+#include "keyvalue/control_connection.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "keyvalue/failure.h"
+
+namespace spillway::keyvalue {
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  throw Failure(MPI_D_ERR_CONTROL, what,
+                "look for mpidrun: it may have been killed; or unset MPI_D_CONTROL to run without it");
+}
+
+base::Descriptor connect_to(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) fail("MPI_D_CONTROL is '" + address + "', which is no address and port");
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.substr(0, colon).c_str(), address.c_str() + colon + 1, &hints, &found) != 0)
+    fail("MPI_D_CONTROL is '" + address + "', which is no address and port");
+  base::Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const bool is_connected = socket && connect(socket.number(), found->ai_addr, found->ai_addrlen) == 0;
+  const int error = errno;
+  freeaddrinfo(found);
+  if (!is_connected) fail("cannot reach mpidrun at " + address + ": " + std::strerror(error));
+  const int yes = 1;
+  setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  return socket;
+}
+
+}  // namespace
+
+std::unique_ptr<ControlConnection> ControlConnection::open_if_named(const Placement& placement) {
+  const char* address = std::getenv(kControlVariable);
+  if (address == nullptr) return nullptr;
+  const char* secret = std::getenv(kControlSecretVariable);
+  std::unique_ptr<ControlConnection> connection(new ControlConnection(connect_to(address)));
+  connection->send_line("hello " + std::to_string(kControlVersion) + " " + (secret == nullptr ? "-" : secret) + " " +
+                        std::to_string(placement.process()) + " " + std::to_string(placement.mode()) + " " +
+                        std::to_string(placement.o_tasks()) + " " + std::to_string(placement.a_tasks()));
+  const std::string answer = connection->receive_line();
+  if (answer != "welcome") throw Failure(MPI_D_ERR_CONF, "mpidrun has " + answer);
+  return connection;
+}
+
+void ControlConnection::send_line(const std::string& line) {
+  const std::string bytes = line + "\n";
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t sent = ::send(socket_.number(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) fail(std::string("mpidrun has gone: ") + std::strerror(errno));
+    done += static_cast<size_t>(sent);
+  }
+}
+
+std::string ControlConnection::receive_line() {
+  std::string line;
+  for (char letter = 0;;) {
+    const ssize_t got = ::recv(socket_.number(), &letter, 1, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) fail("mpidrun has gone, or does not know this process");
+    if (letter == '\n') return line;
+    line += letter;
+  }
+}
+
+int ControlConnection::next_task() {
+  send_line("task");
+  return std::atoi(receive_line().c_str());
+}
+
+void ControlConnection::tell_done(const std::vector<int>& tasks) {
+  constexpr size_t kMostOfLine = 256;
+  for (size_t begin = 0; begin < tasks.size(); begin += kMostOfLine) {
+    std::string line = "done";
+    for (size_t i = begin; i < std::min(begin + kMostOfLine, tasks.size()); ++i)
+      line.append(" ").append(std::to_string(tasks[i]));
+    send_line(line);
+    receive_line();
+  }
+}
+
+void ControlConnection::tell_over() { send_line("over"); }
+
+void ControlConnection::report(const Figures& figures) { send_line("figures " + figures.line()); }
+
+}  // namespace spillway::keyvalue

@@ -1,0 +1,190 @@
+#include "keyvalue/job.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "base/clock.h"
+#include "keyvalue/failure.h"
+#include "keyvalue/iteration_job.h"
+#include "keyvalue/map_reduce_job.h"
+#include "keyvalue/streaming_job.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace spillway::keyvalue {
+namespace {
+
+constexpr uint64_t kReportEveryNs = 500'000'000;
+
+Placement placement_here(MPI_Comm communicator, MPI_D_Mode mode, const Configuration& configuration) {
+  int process = 0;
+  int process_count = 0;
+  MPI_Comm_rank(communicator, &process);
+  MPI_Comm_size(communicator, &process_count);
+  return {mode, configuration, process, process_count};
+}
+
+int local_process_count(MPI_Comm communicator) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int count = 1;
+  MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &count);
+  MPI_Comm_free(&node);
+  return count;
+}
+
+// Each process has planned by itself, from files that may have changed meanwhile.
+void refuse_different_plans(MPI_Comm communicator, const std::string& plan) {
+  const uint64_t hash = XXH3_64bits(plan.data(), plan.size());
+  uint64_t most[2] = {hash, ~hash};
+  MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, communicator);
+  if (most[0] == ~most[1]) return;
+  throw Failure(
+      MPI_D_ERR_CONF, "the processes have not planned the same input: its files are not the same for all",
+      "name files that all processes see, and that nobody writes to, and plan in all processes before Init()");
+}
+
+[[noreturn]] void refuse_outside(const char* mode) {
+  throw Failure(MPI_D_ERR_MODE, std::string("called outside of the ") + mode + " mode",
+                "call MPI_D_Init() with another mode, or leave the call out");
+}
+
+}  // namespace
+
+std::unique_ptr<Job> Job::make(MPI_D_Mode mode, const Configuration& configuration) {
+  switch (mode) {
+    case MPI_D_MODE_ITERATION:
+      return std::make_unique<IterationJob>(configuration);
+    case MPI_D_MODE_STREAMING:
+      return std::make_unique<StreamingJob>(configuration);
+    default:
+      return std::make_unique<MapReduceJob>(mode, configuration);
+  }
+}
+
+Job::Job(MPI_D_Mode mode, const Configuration& configuration)
+    : configuration_(configuration),
+      placement_(placement_here(MPI_COMM_WORLD, mode, configuration)),
+      order_(configuration.key_class) {
+  MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
+  choose_defaults(configuration_, local_process_count(communicator_));
+  std::vector<std::string>& directories = configuration_.spill_directories;  // processes begin with different ones
+  std::rotate(directories.begin(), directories.begin() + placement_.process() % std::ssize(directories),
+              directories.end());
+  control_ = ControlConnection::open_if_named(placement_);
+  try {
+    refuse_different_plans(communicator_, configuration.input_plan);
+  } catch (const Failure&) {
+    tell_over();
+    throw;
+  }
+  begin_ns_ = base::now_ns();
+}
+
+Job::~Job() { MPI_Comm_free(&communicator_); }
+
+bool Job::is_driver() const { refuse_outside("iteration"); }
+bool Job::next_round(bool /*goes_on*/) { refuse_outside("iteration"); }
+int Job::round() const { refuse_outside("iteration"); }
+void Job::send_to_driver(const void* /*key*/, const void* /*value*/) { refuse_outside("iteration"); }
+void Job::broadcast(MPI_D_Bytes& /*bytes*/) { refuse_outside("iteration"); }
+void Job::flush() { refuse_outside("streaming"); }
+void Job::end_window() { refuse_outside("streaming"); }
+bool Job::next_window() { refuse_outside("streaming"); }
+
+void Job::require_not_begun() const {
+  if (is_begun_)
+    throw Failure(MPI_D_ERR_STATE, "compare, partition and combine functions are set too late",
+                  "set them before the first call for tasks, records, rounds or windows");
+}
+
+void Job::set_compare(MPI_D_Compare_function compare, void* user) {
+  require_not_begun();
+  order_ = shuffle::KeyOrder(configuration_.key_class, compare, user);
+}
+
+void Job::set_partition(MPI_D_Partition_function partition, void* user) {
+  require_not_begun();
+  partition_ = partition;
+  partition_user_ = user;
+}
+
+void Job::set_combine(MPI_D_Combine_function combine, void* user) {
+  require_not_begun();
+  combiner_ = shuffle::Combiner(configuration_.key_class, configuration_.value_class, combine, user);
+}
+
+void Job::refuse_checkpoint(const char* mode) const {
+  if (!configuration_.checkpoint_directory.empty())
+    throw Failure(MPI_D_ERR_CONF, std::string("there are no checkpoints in the ") + mode + " mode",
+                  "leave MPI_D_CHECKPOINT (--checkpoint) out");
+}
+
+// A program may do without MPI_D_Next_task().
+void Job::be_only_task() {
+  const int process = placement_.process();
+  side_ = placement_.has_o_tasks(process) ? Side::o : Side::a;
+  task_ = side_ == Side::o ? process : process - placement_.o_tasks();
+}
+
+uint32_t Job::partition_of(int tasks, const void* key, const void* value, uint64_t key_hash) const {
+  const auto count = static_cast<uint32_t>(tasks);
+  if (partition_ == nullptr) return static_cast<uint32_t>((key_hash >> 32) * count >> 32);
+  const int partition = partition_(key, value, tasks, partition_user_);
+  if (partition < 0 || partition >= tasks)
+    throw Failure(MPI_D_ERR_PARTITION,
+                  "the partition function returned " + std::to_string(partition) + ", and the " +
+                      (side_ == Side::a ? "O" : "A") + " tasks are 0 to " + std::to_string(tasks - 1),
+                  "return a number below the one that it is given");
+  return static_cast<uint32_t>(partition);
+}
+
+shuffle::Record Job::encoded(const void* key, const void* value) const {
+  return {shuffle::encoded(configuration_.key_class, key), shuffle::encoded(configuration_.value_class, value)};
+}
+
+void Job::send_record(RecordShuffle& shuffle, uint32_t partition, uint64_t hash, const shuffle::Record& record) {
+  shuffle.send(partition, hash, record);
+  figures_.emitted_bytes += record.key.size() + record.value.size();
+  if (++figures_.emitted_records % kRecordsBetweenLooks == 0) {
+    shuffle.progress();
+    report_sometimes();
+  }
+}
+
+void Job::emit(RecordShuffle& shuffle, int tasks, const void* key, const void* value) {
+  const shuffle::Record record = encoded(key, value);
+  const uint64_t hash = XXH3_64bits(record.key.data(), record.key.size());
+  send_record(shuffle, partition_of(tasks, key, value, hash), hash, record);
+}
+
+void Job::emit_to(RecordShuffle& shuffle, uint32_t partition, const void* key, const void* value) {
+  const shuffle::Record record = encoded(key, value);
+  send_record(shuffle, partition, XXH3_64bits(record.key.data(), record.key.size()), record);
+}
+
+void Job::decode(const shuffle::Record& record, const void*& key, const void*& value) {
+  key = key_slot_.decode(configuration_.key_class, record.key);
+  value = value_slot_.decode(configuration_.value_class, record.value);
+  if (++figures_.received_records % kRecordsBetweenLooks == 0) report_sometimes();
+}
+
+void Job::report_sometimes() {
+  if (!control_) return;
+  const uint64_t now = base::now_ns();
+  if (now - reported_ns_ < kReportEveryNs) return;
+  reported_ns_ = now;
+  control_->report(current_figures());
+}
+
+void Job::report_at_end(bool has_checkpoint) {
+  if (has_checkpoint) MPI_Barrier(communicator_);
+  figures_ = current_figures();
+  if (!control_) return;
+  control_->report(figures_);
+  control_->tell_over();
+}
+
+}  // namespace spillway::keyvalue

@@ -1,0 +1,119 @@
+// One process of a key-value job: what the functions of mpid.h do. What the modes have in common; each is a class of
+// its own (MapReduceJob, IterationJob, StreamingJob) that says when tasks begin and which way their records go.
+//
+// All of it is called by the program's thread, the only one that calls MPI (keyvalue/record_shuffle.h).
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+
+#include "keyvalue/configuration.h"
+#include "keyvalue/control_connection.h"
+#include "keyvalue/figures.h"
+#include "keyvalue/placement.h"
+#include "keyvalue/record_shuffle.h"
+#include "shuffle/combiner.h"
+#include "shuffle/item_class.h"
+#include "shuffle/key_order.h"
+
+namespace spillway::keyvalue {
+
+class Job {
+ public:
+  enum class Side { none, o, a };
+
+  // Collective. Throws Failure.
+  static std::unique_ptr<Job> make(MPI_D_Mode mode, const Configuration& configuration);
+  // Collective, after finish().
+  virtual ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  // All of these throw Failure where it is too late.
+  void set_compare(MPI_D_Compare_function compare, void* user);
+  void set_partition(MPI_D_Partition_function partition, void* user);
+  void set_combine(MPI_D_Combine_function combine, void* user);
+
+  // Of the current task.
+  Side side() const { return side_; }
+  int task() const { return task_; }
+  const Placement& placement() const { return placement_; }
+  virtual bool may_send() const { return side_ == Side::o; }
+  virtual bool may_receive() const { return side_ == Side::a; }
+  const Configuration& configuration() const { return configuration_; }
+
+  virtual bool next_task() = 0;
+  // REQUIRES: may_send().
+  virtual void send(const void* key, const void* value) = 0;
+  // REQUIRES: may_receive(). False at the end.
+  virtual bool receive(const void*& key, const void*& value) = 0;
+  // The same, but false also where one would have to wait for a record.
+  virtual bool receive_at_once(const void*& key, const void*& value) { return receive(key, value); }
+  // Sends and takes what is still to come.
+  virtual void finish() = 0;
+
+  // Another start of the job would be of no use.
+  void tell_over() const {
+    if (control_) control_->tell_over();
+  }
+
+  // Of one mode; the others throw Failure.
+  virtual bool is_driver() const;
+  virtual bool next_round(bool goes_on);
+  virtual int round() const;
+  virtual void send_to_driver(const void* key, const void* value);
+  virtual void broadcast(MPI_D_Bytes& bytes);
+  virtual void flush();
+  virtual void end_window();
+  virtual bool next_window();
+
+ protected:
+  // So often a task looks for what has come, however slowly its list fills, and whether to report.
+  static constexpr uint64_t kRecordsBetweenLooks = 1 << 16;
+
+  Job(MPI_D_Mode mode, const Configuration& configuration);
+
+  virtual void begin() = 0;
+  virtual Figures current_figures() const = 0;
+
+  void require_not_begun() const;
+  void mark_begun() { is_begun_ = true; }
+  bool is_begun() const { return is_begun_; }
+
+  // To the one of the first `tasks` partitions that the record belongs to, or to a certain one.
+  void emit(RecordShuffle& shuffle, int tasks, const void* key, const void* value);
+  void emit_to(RecordShuffle& shuffle, uint32_t partition, const void* key, const void* value);
+  void decode(const shuffle::Record& record, const void*& key, const void*& value);
+  void refuse_checkpoint(const char* mode) const;
+  // Each process is a task (common, streaming).
+  void be_only_task();
+  void report_sometimes();
+  // Waits for all processes where the job has checkpoints: then it is done, whatever happens to one of them.
+  void report_at_end(bool has_checkpoint);
+
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  Configuration configuration_;
+  Placement placement_;
+  shuffle::KeyOrder order_;
+  shuffle::Combiner combiner_;
+  std::unique_ptr<ControlConnection> control_;
+  Side side_ = Side::none;
+  int task_ = 0;
+  Figures figures_;
+  uint64_t begin_ns_ = 0;
+
+ private:
+  shuffle::Record encoded(const void* key, const void* value) const;
+  void send_record(RecordShuffle& shuffle, uint32_t partition, uint64_t hash, const shuffle::Record& record);
+  uint32_t partition_of(int tasks, const void* key, const void* value, uint64_t key_hash) const;
+
+  MPI_D_Partition_function partition_ = nullptr;
+  void* partition_user_ = nullptr;
+  bool is_begun_ = false;
+  shuffle::ItemSlot key_slot_;
+  shuffle::ItemSlot value_slot_;
+  uint64_t reported_ns_ = 0;
+};
+
+}  // namespace spillway::keyvalue

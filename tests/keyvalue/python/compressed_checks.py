@@ -1,0 +1,91 @@
+"""Checks of compressed text without a job, for test_compressed_files.py, in the folder that is named."""
+
+import array
+import gzip
+import os
+import sys
+import tempfile
+
+from spillway import mpid
+
+folder, text = sys.argv[1], "".join(f"{number} \xe4\n" for number in range(200000))
+path = folder + "/text.gz"
+with open(path, "wb") as file:
+    file.write(gzip.compress(text.encode()))
+splits = mpid.LineSplits([path], 1000)
+assert len(splits) == 1 and list(splits.lines(0, 1)) == text.split("\n")[:-1]
+assert b"".join(splits[0].blocks(70000)) == text.encode()
+assert mpid.sampled_lines(splits) == sorted(line.encode() for line in text.split("\n")[:4096])
+
+
+def message_of(function):
+    try:
+        function()
+    except (OSError, ValueError) as error:
+        return str(error)
+
+
+with open(path, "wb") as file:
+    file.write(gzip.compress(b"a\n" * 700000 + b"\xff\n"))
+message = message_of(lambda: list(splits.lines(0, 1)))
+assert message.startswith(f"{path}, byte 1400000 of its contents: no text in utf-8")
+os.unlink(path)
+assert message_of(lambda: list(splits.lines(0, 1))) == f"cannot read {path}: No such file or directory"
+with open(path, "w") as file:
+    file.write("plain")
+assert f"cannot read {path}: it does not begin as a file of gzip" in message_of(lambda: mpid.LineSplits([path]))
+for name in ("out.gz", "out.zst"):
+    with mpid.OutputFile(f"{folder}/{name}") as output:
+        for line in text.splitlines(True):
+            output.write(line)
+    assert "".join(line + "\n" for line in mpid.LineSplits([f"{folder}/{name}"]).lines(0, 1)) == text
+    try:
+        with mpid.OutputFile(f"{folder}/{name}") as output:
+            output.write("lost" * 1000000)
+            raise KeyError
+    except KeyError:
+        pass
+os.symlink("/dev/full", f"{folder}/full.gz.partial")
+
+
+def fill():
+    with mpid.OutputFile(f"{folder}/full.gz") as output:
+        output.write("text")
+
+
+assert message_of(fill) == f"cannot write {folder}/full.gz: No space left on device"
+assert sorted(os.listdir(folder)) == ["out.gz", "out.zst", "text.gz"]
+
+for name in ("full", "full.gz", "full.zst"):  # what has failed once is missing, whatever comes later
+    os.symlink("/dev/full", f"{folder}/{name}.partial")
+
+    def fill_and_go_on():
+        with mpid.OutputFile(f"{folder}/{name}") as output:  # noqa: B023
+            assert "No space left" in message_of(lambda: output.write(os.urandom(3 << 20)))
+            os.unlink(f"{folder}/{name}.partial")  # noqa: B023
+            open(f"{folder}/{name}.partial", "w").close()  # noqa: B023
+
+    assert f"cannot write {folder}/{name}: an earlier write has failed: " in message_of(fill_and_go_on)
+
+for name in ("plain", "out.gz", "out.zst"):
+    with mpid.OutputFile(f"{folder}/{name}") as output:
+        output.write(memoryview(array.array("i", [1, 2])))
+        output.write(text)
+    assert message_of(lambda: output.write("more")).startswith("write to closed file"), name  # noqa: B023
+    first, *lines = mpid.LineSplits([f"{folder}/{name}"]).lines(0, 1, None)
+    assert first + b"\n" == array.array("i", [1, 2]).tobytes() + b"0 \xc3\xa4\n" and len(lines) == 199999
+os.unlink(f"{folder}/plain")
+
+with tempfile.TemporaryDirectory() as other:  # not below those of the tests, which only their owner may enter
+    os.chmod(other, 0o755)
+    path = f"{other}/text.gz"
+    with open(path, "wb") as file:
+        file.write(gzip.compress(b"text"))
+    os.geteuid() or os.seteuid(65534)
+    assert len(mpid.LineSplits([path])) == 1
+    os.getuid() or os.seteuid(0)
+    os.chmod(path, 0)
+    os.geteuid() or os.seteuid(65534)
+    message = message_of(lambda: mpid.LineSplits([path]))
+    os.getuid() or os.seteuid(0)
+    assert path in message and "Permission denied" in message

@@ -1,0 +1,318 @@
+"""A job that was started again goes on: what was complete is not run again, and the output is the same."""
+
+import fcntl
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Callable, Dict, List, Optional, Tuple
+
+import pytest
+from cases import in_turns
+from records_oracle import check_parts, received_records, sent_records
+from runner import Finished, Runner
+from test_iteration import expected_lines
+
+RECORDS = 2000
+O_TASKS, A_TASKS = 12, 5
+EACH_TASK = {"MPI_D_CHECKPOINT_INTERVAL": "1us"}  # completed after each O task
+WAYS = [[], ["--plain"]]
+
+
+def tasks_of(path: Path) -> Dict[str, int]:
+    """How often each task was begun."""
+    return Counter(path.read_text().split())
+
+
+def flip_last_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def flip_middle_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def cut_off(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 1)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+DAMAGE = [flip_last_byte, flip_middle_byte, cut_off, empty]
+
+
+@pytest.fixture
+def run_with_checkpoint(run_job: Callable, tmp_path: Path) -> Callable[..., Tuple[Finished, Dict]]:
+    """run_with_checkpoint(options, *words, status=): generated-records of 12 O and 5 A tasks on 2 processes."""
+
+    def run_it(options: List[object], *words: object, status: int = 0, codec: str = "none") -> Tuple[Finished, Dict]:
+        job = ["-n", 2, "-O", O_TASKS, "-A", A_TASKS, "--checkpoint", tmp_path / "checkpoint", *options]
+        words = (f"records={RECORDS}", f"output={tmp_path / 'out'}", f"tasks={tmp_path / 'tasks'}", *words)
+        env = {**EACH_TASK, "MPI_D_OUTPUT_CODEC": codec}
+        return run_job(job, "generated-records", *words, status=status, env=env)
+
+    return run_it
+
+
+def check_output(tmp_path: Path) -> None:
+    check_parts(received_records(tmp_path / "out", A_TASKS), sent_records(O_TASKS, RECORDS))
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["spillway", "plain"])
+def test_o_tasks_that_were_complete_are_not_run_again(
+    run_with_checkpoint: Callable, tmp_path: Path, nothing_left_behind: None, way: List[str]
+) -> None:
+    finished, report = run_with_checkpoint([*way, "--restarts", 1], "killed-at=o7")
+    check_output(tmp_path)
+    begun = tasks_of(tmp_path / "tasks")
+    assert begun["o7"] == 2
+    assert sum(count for task, count in begun.items() if task[0] == "o") <= O_TASKS + 2  # one of each process
+    assert report["o_tasks_done"] < O_TASKS
+    assert "goes on from its checkpoint (restart 1 of 1)" in finished.stderr
+    assert list((tmp_path / "checkpoint").iterdir()) == []
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["spillway", "plain"])
+def test_a_tasks_that_were_complete_are_not_run_again(
+    run_with_checkpoint: Callable, tmp_path: Path, nothing_left_behind: None, way: List[str]
+) -> None:
+    run_with_checkpoint([*way, "--restarts", 1], "killed-at=a4")
+    check_output(tmp_path)
+    begun = tasks_of(tmp_path / "tasks")
+    assert all(begun[f"o{task}"] == 1 for task in range(O_TASKS))
+    assert [begun[f"a{task}"] for task in range(A_TASKS)] == [1, 1, 1, 1, 2]
+
+
+def test_job_may_be_started_again_by_hand_and_with_other_processes(
+    run_with_checkpoint: Callable, tmp_path: Path
+) -> None:
+    finished, _ = run_with_checkpoint([], "killed-at=o9", status=None)
+    assert finished.status != 0
+    run_with_checkpoint(["-n", 3], "killed-at=o9")
+    check_output(tmp_path)
+    assert tasks_of(tmp_path / "tasks")["o0"] == 1
+
+
+def test_plain_launcher_needs_no_mpidrun(
+    run_records: Callable[..., Finished], tmp_path: Path, nothing_left_behind: None
+) -> None:
+    env = {**EACH_TASK, "MPI_D_CHECKPOINT": tmp_path / "checkpoint", "MPI_D_O_TASKS": O_TASKS, "MPI_D_A_TASKS": A_TASKS}
+    words = [f"records={RECORDS}", f"tasks={tmp_path / 'tasks'}", "killed-at=o10"]
+    run_records(*words, env=env, status=None)
+    run_records(*words, env=env)
+    check_output(tmp_path)
+    assert tasks_of(tmp_path / "tasks")["o0"] == 1
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_files_are_noticed_and_their_tasks_run_again(
+    run_with_checkpoint: Callable, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    run_with_checkpoint([], "killed-at=o11", status=None)
+    files = sorted((tmp_path / "checkpoint").glob("spillway-o-*[0-9]"))
+    assert len(files) > 5
+    for path in files[:3]:
+        damage(path)
+    finished, report = run_with_checkpoint([], "killed-at=o11")
+    check_output(tmp_path)
+    assert finished.stderr.count("is damaged, and is not used") == 3
+    assert report["o_tasks_done"] >= 3
+
+
+@pytest.mark.parametrize("other", [["records=7"], ["-O", 13], ["-A", 4]])
+def test_checkpoint_of_another_job_is_refused(
+    run_with_checkpoint: Callable, tmp_path: Path, nothing_left_behind: None, other: List[object]
+) -> None:
+    run_with_checkpoint([], "killed-at=o7", status=None)
+    before = sorted((tmp_path / "checkpoint").glob("*[0-9]"))
+    options, words = (other, ["killed-at=o7"]) if other[0] in ("-O", "-A") else ([], [*other, "killed-at=o7"])
+    finished, _ = run_with_checkpoint(options, *words, status=1)
+    assert "is of another job" in finished.stderr
+    assert sorted((tmp_path / "checkpoint").glob("*[0-9]")) == before != []
+
+
+def test_checkpoint_of_parts_with_another_codec_is_refused(run_with_checkpoint: Callable) -> None:
+    run_with_checkpoint([], "killed-at=o7", status=None)
+    finished, _ = run_with_checkpoint([], "killed-at=o7", status=1, codec="zstd")
+    assert "or of one with other input, numbers of tasks or MPI_D_OUTPUT_CODEC" in finished.stderr
+
+
+def test_directory_of_a_job_that_runs_is_refused(run_with_checkpoint: Callable, tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").mkdir()
+    with open(tmp_path / "checkpoint" / "spillway-lock", "w") as held:
+        fcntl.lockf(held, fcntl.LOCK_EX)
+        finished, _ = run_with_checkpoint([], status=1)
+    assert "is in use by a job that runs" in finished.stderr
+
+
+def test_checkpoint_of_the_environment_is_of_a_command_too(run_job: Callable, tmp_path: Path) -> None:
+    job = ["-n", 2, "-O", O_TASKS, "-A", A_TASKS]
+    env = {**EACH_TASK, "MPI_D_CHECKPOINT": tmp_path / "checkpoint"}
+    words = [f"output={tmp_path / 'out'}", f"tasks={tmp_path / 'tasks'}", "killed-at=o7"]
+    run_job(job, "generated-records", "records=100", *words, status=None, env=env)
+    finished, _ = run_job([*job, "--restarts", 3], "generated-records", "records=7", *words, status=1, env=env)
+    assert "is of another job" in finished.stderr
+    assert "goes on from its checkpoint" not in finished.stderr  # it would not help
+
+
+def test_there_may_be_more_files_than_a_process_may_open(
+    run: Runner, mpidrun: Path, key_value_program: Callable, tmp_path: Path
+) -> None:
+    program = key_value_program("generated-records")
+    words = ["-n", 1, "-O", 150, "-A", 1, "--plain", "--restarts", 1, "--checkpoint", tmp_path / "checkpoint", program]
+    words += ["records=10", f"output={tmp_path / 'out'}", f"tasks={tmp_path / 'tasks'}", "killed-at=o140"]
+    command = " ".join(map(str, [mpidrun, *words]))
+    run("bash", "-c", f"ulimit -Hn 100; {command}", status=0, timeout_s=60, env=EACH_TASK)
+    check_parts(received_records(tmp_path / "out", 1), sent_records(150, 10))
+    assert tasks_of(tmp_path / "tasks")["o0"] == 1
+
+
+def test_records_of_a_task_are_not_taken_twice(run_with_checkpoint: Callable, tmp_path: Path) -> None:
+    run_with_checkpoint([], "killed-at=o7", status=None)
+    one = next((tmp_path / "checkpoint").glob("spillway-o-*[0-9]"))
+    (tmp_path / "checkpoint" / "spillway-o-7-7-7").write_bytes(one.read_bytes())
+    finished, _ = run_with_checkpoint([], "killed-at=o7", status=1)
+    assert "more than once: two jobs have used it" in finished.stderr
+
+
+def test_full_disk_ends_the_job_and_is_not_filled_by_what_is_left(
+    run_job: Callable, tmp_path: Path, end_at_call: Callable
+) -> None:
+    job = ["-M", "iteration", "-n", 1, "--plain", "--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
+    env = {**end_at_call(0), "DISK_IS_FULL": "yes"}
+    finished, _ = run_job(job, "iterated-sums", 300, 3, "combine", env=env, status=1)
+    assert "spillway-round-0-0.partial: No space left on device" in finished.stderr
+    assert [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["spillway-lock"]
+
+
+def test_files_of_others_are_left_alone(run_with_checkpoint: Callable, tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").mkdir()
+    for name in ("spillway-summary.json", "spillway-o-notes", "spillway-round-3-4-5"):
+        (tmp_path / "checkpoint" / name).write_text("mine")
+    (tmp_path / "checkpoint" / "spillway-build").mkdir()
+    run_with_checkpoint(["--restarts", 1], "killed-at=o3")
+    left = sorted(path.name for path in (tmp_path / "checkpoint").iterdir())
+    assert left == ["spillway-build", "spillway-o-notes", "spillway-round-3-4-5", "spillway-summary.json"]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--restarts", 1], "--restarts without --checkpoint"),
+        (["--checkpoint", "x", "--restarts", -1], "--restarts -1: must be 0 or more"),
+        (["--checkpoint", "/proc/no/such"], "cannot make the directory /proc/no/such"),
+        (["--checkpoint", "x", "-M", "streaming"], "there are none in the streaming mode"),
+        (["--checkpoint", "x", "-M", "common"], "there are none in the common mode"),
+    ],
+)
+def test_wrong_options_are_refused(run_job: Callable, options: List[object], message: str) -> None:
+    finished, _ = run_job(["-n", 2, *options], "generated-records", "output=x", status=None)
+    assert finished.status in (1, 2)
+    assert message in finished.stderr
+
+
+@pytest.fixture
+def iterate_with_checkpoint(run_job: Callable, tmp_path: Path) -> Callable[..., Tuple[Finished, Dict]]:
+    """iterate_with_checkpoint(options, failing_round, status=): 8 rounds, of which one fails once."""
+
+    def run_it(options: List[object], failing_round: int, status: int = 0) -> Tuple[Finished, Dict]:
+        job = ["-M", "iteration", "-O", 6, "-A", 5, "-n", 3, "--checkpoint", tmp_path / "checkpoint", *options]
+        words = [3000, 8, "combine", failing_round, tmp_path / "has-failed"]
+        return run_job(job, "iterated-sums", *words, status=status)
+
+    return run_it
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["spillway", "plain"])
+@pytest.mark.parametrize("failing_round", [0, 1, 5])
+def test_rounds_that_were_complete_are_not_run_again(
+    iterate_with_checkpoint: Callable, tmp_path: Path, nothing_left_behind: None, way: List[str], failing_round: int
+) -> None:
+    finished, report = iterate_with_checkpoint([*way, "--restarts", 1], failing_round)
+    lines = expected_lines(3000, 8)
+    restored = lines[failing_round - 1 : failing_round] if failing_round > 0 else []  # the driver sees it again
+    assert finished.stdout.splitlines() == lines[:failing_round] + restored + lines[failing_round:]
+    assert report["a_tasks_done"] == 5 * (8 - failing_round)
+    assert list((tmp_path / "checkpoint").iterdir()) == []
+
+
+def test_rounds_go_on_with_other_processes(iterate_with_checkpoint: Callable) -> None:
+    iterate_with_checkpoint([], 4, status=1)
+    finished, _ = iterate_with_checkpoint(["-n", 2], 4)
+    assert finished.stdout.splitlines() == expected_lines(3000, 8)[3:]
+
+
+@pytest.mark.parametrize("damage, name", in_turns(DAMAGE, ["spillway-round-4-1", "spillway-round-4-done"]))
+def test_round_before_a_damaged_one_is_used(
+    iterate_with_checkpoint: Callable, tmp_path: Path, damage: Callable[[Path], None], name: str
+) -> None:
+    iterate_with_checkpoint([], 5, status=1)
+    damage(tmp_path / "checkpoint" / name)
+    finished, _ = iterate_with_checkpoint([], 5)
+    assert finished.stdout.splitlines() == expected_lines(3000, 8)[3:]
+    assert f"{name} is damaged, and is not used" in finished.stderr
+
+
+@pytest.fixture
+def end_at_call(build_dir: Path, tmp_path: Path) -> Callable[..., Dict[str, object]]:
+    """The environment in which the `call`th rename, unlink or fdatasync of a process ends it, once."""
+
+    def environment(call: int, rank: Optional[int] = None) -> Dict[str, object]:
+        library = build_dir / "lib" / "spillway" / "tests" / "libends-at-call.so"
+        env = {"ENDS_AT_CALL": call, "ENDS_AT_CALL_ONCE": tmp_path / "has-ended", "LD_PRELOAD": library}
+        return env if rank is None else {**env, "ENDS_AT_CALL_RANK": rank}
+
+    return environment
+
+
+def test_rounds_of_two_starts_are_not_mixed(run_job: Callable, tmp_path: Path, end_at_call: Callable) -> None:
+    """Round 4 was complete, was damaged, and is under way again when the job fails: its old files do not count."""
+    checkpoint = tmp_path / "checkpoint"
+    job = ["-M", "iteration", "-O", 6, "-A", 5, "--checkpoint", checkpoint, "--plain", "-n"]
+    words = [3000, 8, "combine", 5, tmp_path / "has-failed"]
+    run_job([*job, 3], "iterated-sums", *words, status=None)
+    flip_middle_byte(checkpoint / "spillway-round-4-0")
+    at_its_rename = end_at_call(3, rank=1)  # after an unlink and an fdatasync
+    run_job([*job, 2], "iterated-sums", *words, status=None, env=at_its_rename)
+    assert (tmp_path / "has-ended").exists()
+    assert not (checkpoint / "spillway-round-4-done").exists()
+    finished, _ = run_job([*job, 3], "iterated-sums", *words)
+    assert finished.stdout.splitlines() == expected_lines(3000, 8)[3:]
+
+
+def check_end(finished: Finished, tmp_path: Path) -> None:
+    """A process that is killed when all have done their work does not make them do it again, but is told of."""
+    was_started_again = "goes on from its checkpoint" in finished.stderr
+    has_ended = (tmp_path / "has-ended").exists()
+    assert (finished.status != 0) == (has_ended and not was_started_again), finished.report()
+
+
+@pytest.mark.parametrize("call", range(1, 40, 5))
+def test_job_may_be_killed_at_any_point_of_a_commit(
+    run_job: Callable, tmp_path: Path, end_at_call: Callable, call: int
+) -> None:
+    job = ["-M", "iteration", "-O", 6, "-A", 5, "-n", 2, "--checkpoint", tmp_path / "checkpoint", "--plain"]
+    finished, _ = run_job(
+        [*job, "--restarts", 1], "iterated-sums", 500, 6, "combine", env=end_at_call(call), status=None
+    )
+    check_end(finished, tmp_path)
+    lines = [line for line in finished.stdout.splitlines() if line.startswith("round")]  # not MPICH's
+    expected = expected_lines(500, 6)
+    assert lines[-1] == expected[-1]
+    assert set(lines) == set(expected)
+
+
+@pytest.mark.parametrize("call", range(1, 50, 7))
+def test_tasks_may_be_killed_at_any_point_of_a_commit(
+    run_job: Callable, tmp_path: Path, end_at_call: Callable, call: int
+) -> None:
+    job = ["-n", 2, "-O", O_TASKS, "-A", A_TASKS, "--checkpoint", tmp_path / "checkpoint", "--restarts", 1, "--plain"]
+    words = [f"records={RECORDS}", f"output={tmp_path / 'out'}"]
+    finished, _ = run_job(job, "generated-records", *words, env={**EACH_TASK, **end_at_call(call)}, status=None)
+    check_end(finished, tmp_path)
+    check_output(tmp_path)

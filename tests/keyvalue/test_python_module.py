@@ -1,0 +1,264 @@
+"""The package spillway.mpid alone: columns, texts, and that it says what the C header says."""
+
+import ctypes
+import math
+import re
+import sys
+from pathlib import Path
+from typing import Any, List
+
+import numpy
+import pytest
+from conftest import SOURCE
+from runner import Runner
+from spillway import mpid
+from spillway.mpid import _arrays, _library, _sending
+from spillway.mpid._kinds import kind_of
+
+HEADER = (SOURCE / "include" / "spillway" / "mpid.h").read_text()
+FILES_HEADER = (SOURCE / "include" / "spillway" / "mpid_files.h").read_text()
+ITEMS = {
+    str: ["", "a", "ä𝄞", "a\0b", "x" * 5000, "\0"],
+    bytes: [b"", b"a", b"\0\xff", b"x" * 5000],
+    int: [0, -(2**63), 2**63 - 1],
+    float: [0.0, -0.0, math.inf, 1e-300],
+}
+
+
+def constants(pattern: str) -> dict:
+    return {name: int(value) for name, value in re.findall(pattern, HEADER)}
+
+
+def test_codes_and_modes_are_those_of_the_c_header() -> None:
+    codes = constants(r"#define MPI_D_(ERR_\w+) (\d+)")
+    assert codes == {name: getattr(_library, name) for name in codes} and len(codes) == 8
+    modes = {mode.name: mode.value for mode in mpid.Mode}
+    assert modes == constants(r"MPI_D_MODE_(\w+) = (\d+)") and len(modes) == 4
+    assert constants(r"MPI_D_OP_(\w+) = (\d+)") == {name.upper(): op for name, op in _library.OPERATIONS.items()}
+    assert constants(r"MPI_D_(ERRORS_RETURN) = (\d+)") == {"ERRORS_RETURN": _library.ERRORS_RETURN}
+
+
+def test_structures_and_functions_are_those_of_the_c_header() -> None:
+    for name, structure in (("Bytes", _library.Bytes), ("Column", _library.Column), ("Entry", _library.Entry)):
+        body = re.search(r"typedef struct \{((?:(?!typedef struct).)*?)\} MPI_D_" + name + ";", HEADER, re.S).group(1)
+        code = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+        assert re.findall(r"(\w+);", code) == [field for field, _ in structure._fields_]
+    declared = {
+        name: parameters.count(",") + (parameters != "void")
+        for name, parameters in re.findall(r"^[\w* ]+?\*?\b(MPI_D_\w+)\(([^)]*)\);", HEADER + FILES_HEADER, re.M)
+    }
+    assert {name: len(types) - 1 for name, types in _library._FUNCTIONS.items()}.items() <= declared.items()
+
+
+def column_with_offsets(items: List[bytes]) -> Any:
+    return kind_of(bytes, "key").encode(items)
+
+
+@pytest.mark.parametrize("type_", list(ITEMS))
+def test_what_is_encoded_is_decoded(type_: type) -> None:
+    kind, items = kind_of(type_, "key"), ITEMS[type_]
+    column, kept = column_with_offsets([item.encode() for item in items]) if type_ is str else kind.encode(items)
+    assert list(map(repr, kind.decode(column, len(items)))) == list(map(repr, items))
+    for item in items:
+        room = ctypes.create_string_buffer(8)
+        address, kept = kind.put(item, ctypes.addressof(room))
+        assert repr(kind.item_at(address)) == repr(item) and (kept is not None or address == ctypes.addressof(room))
+
+
+@pytest.mark.parametrize("items", [["a", "", "ä"], [""], ["a\0b", "c"], ["", "\0"]])
+def test_strings_end_with_a_nul_or_have_offsets(items: List[str]) -> None:
+    column, kept = kind_of(str, "key").encode(items)
+    whole = b"".join(item.encode() + b"\0" for item in items)
+    if any("\0" in item for item in items):
+        assert kind_of(str, "key").decode(column, len(items)) == items
+    else:
+        assert column.offsets is None and ctypes.string_at(column.data, len(whole)) == whole
+
+
+@pytest.mark.parametrize(
+    "type_, wrong", [(str, b"a"), (bytes, "a"), (bytes, bytearray(b"a")), (int, 1.5), (int, 2**63), (float, "1")]
+)
+def test_an_item_of_another_type_is_named(type_: type, wrong: Any) -> None:
+    with pytest.raises((TypeError, OverflowError), match=re.escape(f"the key {wrong!r} is no {type_.__name__}: ")):
+        kind_of(type_, "key").encode_checked([*ITEMS[type_], wrong], "key")
+
+
+def test_text_that_is_no_unicode_is_named() -> None:
+    with pytest.raises(ValueError, match=r"the key '\\udcff' is no str: .* surrogates not allowed"):
+        kind_of(str, "key").encode_checked(["a", "\udcff"], "key")
+
+
+def test_other_types_and_words_are_refused() -> None:
+    with pytest.raises(ValueError, match="key=<class 'list'>: keys and values may be"):
+        mpid.Init(key=list)
+    with pytest.raises(ValueError, match="say 'arrow' or 'numpy'"):
+        next(mpid.recv_batches(arrays="lists"))
+    with pytest.raises(mpid.Error, match="called before Init()") as raised:
+        mpid.Send(1, 2)
+    assert raised.value.code == _library.ERR_STATE
+    assert not mpid.COMM_BIPARTITE_O and not mpid.COMM_BIPARTITE_A
+
+
+def test_few_records_are_held_where_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: List[int] = []
+
+    class Library:
+        def MPI_D_Send_batch(self, count: int, keys: Any, values: Any) -> int:
+            sent.append(count)
+            return 0
+
+    monkeypatch.setattr(_library, "library", Library())
+    for key, value in (("x" * 2000, 1), (1, b"x" * 2000), ("x" * 2000, b"")):
+        send, flush = _sending.sender(kind_of(type(key), "key"), kind_of(type(value), "value"), "MPI_D_Send_batch")
+        for _ in range(5):
+            send(key, value)
+        flush()
+        assert sent == [1] * 5
+        sent.clear()
+    send, flush = _sending.sender(kind_of(int, "key"), kind_of(int, "value"), "MPI_D_Send_batch")
+    for number in range(10000):
+        send(number, number)
+    flush()
+    assert sent == [4096, 4096, 1808]
+
+
+def test_what_a_stream_gathers_is_passed_on_after_its_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: List[Any] = []
+
+    class Library:
+        def MPI_D_Send_batch(self, count: int, keys: Any, values: Any) -> int:
+            calls.append(count)
+            return 0
+
+        def MPI_D_Flush(self) -> int:
+            calls.append("flush")
+            return 0
+
+    monkeypatch.setattr(_library, "library", Library())
+    clock = [0]
+    monkeypatch.setattr(_sending, "monotonic_ns", lambda: clock[0])
+    gather = _sending.sender(kind_of(int, "key"), kind_of(int, "value"), "MPI_D_Send_batch")
+    send, flush = _sending.timed(*gather, latency=100)
+    for clock[0] in (0, 99, 100, 150, 199, 200):
+        send(1, 1)
+    assert calls == [2, "flush", 3, "flush"]
+    flush()
+    flush()
+    assert calls == [2, "flush", 3, "flush", 1, "flush"]
+    for _ in range(5000):  # what a full batch leaves the library with is due, too
+        send(1, 1)
+    clock[0] = 300
+    send(1, 1)
+    assert calls[6:] == [4096, 904, "flush"]
+
+
+def test_the_latency_is_that_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = re.search(r"how long a record may be gathered.*\(default: (\w+)\)", HEADER).group(1)
+    assert _sending.latency_ns({}) == _sending.latency_ns({"MPI_D_LATENCY": usual}) == 10**6
+    assert _sending.latency_ns({"MPI_D_LATENCY": "20us"}) == 20000
+    monkeypatch.setenv("MPI_D_LATENCY", "3s")  # counts more
+    assert _sending.latency_ns({"MPI_D_LATENCY": "20us"}) == 3 * 10**9
+
+
+@pytest.mark.parametrize(
+    "keys, message",
+    [
+        ("text", "are an array of pyarrow or NumPy or a list, not str"),
+        ((b"abc", [0.0, 1.0]), "places of keys in their data are arrays of int32 or int64, not of float64"),
+        ((b"abc", numpy.array([], int)), "offsets are one more than keys"),
+        ((b"abc", [0, 1], [1]), "a batch of 2 begins and 1 ends of keys"),
+        ((b"abc", [0, 1], [4, 3]), "the keys end at 4, and the data at 3"),
+        ((b"abc", [0, 4]), "the keys end at 4, and the data at 3"),
+        (numpy.array(["a"]), "1 dimension(s) of <U1, and keys are bytes\n  Remedy: give an array of pyarrow"),
+    ],
+)
+def test_wrong_arrays_are_refused(keys: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        _arrays.column_of(keys, kind_of(bytes, "key"), "key")
+
+
+def test_numbers_that_would_change_are_refused() -> None:
+    with pytest.raises(TypeError, match="2 dimension"):
+        _arrays.column_of(numpy.zeros((2, 2)), kind_of(float, "key"), "key")
+    with pytest.raises(TypeError, match="of uint64, and values are int"):
+        _arrays.column_of(numpy.zeros(2, numpy.uint64), kind_of(int, "value"), "value")
+
+
+TEXTS = [
+    b"",
+    b"\n",
+    b"one",
+    b"one\n",
+    b"one\ntwo",
+    b"\n\n\n",
+    b"a\r\nb\n",
+    "ä\n𝄞 ö\n".encode() * 20,
+    b"x" * 50 + b"\ny",
+]
+
+
+@pytest.mark.parametrize("split_bytes", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_each_line_belongs_to_one_task(tmp_path: Path, split_bytes: int, tasks: int) -> None:
+    paths = [tmp_path / str(number) for number in range(len(TEXTS))]
+    expected = []
+    for path, text in zip(paths, TEXTS):
+        path.write_bytes(text)
+        expected += (text[:-1] if text.endswith(b"\n") else text).split(b"\n") if text else []
+    splits = mpid.LineSplits(paths, split_bytes)
+    lines = [line for task in range(tasks) for line in splits.lines(task, tasks, None)]
+    assert sorted(lines) == sorted(expected)
+    assert sorted(line for task in range(tasks) for line in splits.lines(task, tasks)) == sorted(
+        line.decode() for line in expected
+    )
+    assert b"".join(block for split in splits for block in split.blocks(5)) == b"".join(TEXTS)
+
+
+def test_text_that_cannot_be_decoded_is_named_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"line\n" * 1000 + b"ab\xffc\n")
+    split = mpid.LineSplits([path], 1000)[-1]
+    with pytest.raises(
+        ValueError, match=re.escape(f"{path}, byte 5002: no text in utf-8: invalid start byte\n  Remedy")
+    ):
+        list(split.lines())
+    assert list(split.lines("latin-1"))[-1] == "abÿc" and list(split.lines(None))[-1] == b"ab\xffc"
+    with pytest.raises(ValueError, match="lines of text in utf-16 cannot be found"):
+        list(split.lines("utf-16"))
+
+
+def test_input_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="missing"):
+        mpid.LineSplits([tmp_path / "missing"])
+    with pytest.raises(ValueError, match="it is not a regular file"):
+        mpid.LineSplits([tmp_path])
+    with pytest.raises(ValueError, match="at least one byte"):
+        mpid.LineSplits([], 0)
+
+
+def test_a_sample_is_of_lines_from_everywhere(tmp_path: Path) -> None:
+    lines = [f"{number:07}" + "x" * 100 for number in range(20000)]
+    (tmp_path / "text").write_text("\n".join(lines))
+    sample = mpid.sampled_lines(mpid.LineSplits([tmp_path / "text"], 1 << 20))
+    assert sample == sorted(sample) and len(sample) >= 256
+    assert set(sample) <= {line[:64].encode() for line in lines}
+    quarters = [sum(int(line[:7]) // 5000 == quarter for line in sample) for quarter in range(4)]
+    assert min(quarters) > 0.8 * max(quarters)
+
+
+def test_a_part_file_has_its_name_when_it_is_whole(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with mpid.PartFile(out, 7) as output:
+        output.write("ä")
+        output.write(b"\xff")
+        assert [path.name for path in out.iterdir()] == ["part-00007.partial"]
+    assert (out / "part-00007").read_bytes() == "ä".encode() + b"\xff"
+    with pytest.raises(KeyError), mpid.PartFile(out, 7) as output:
+        output.write("another")
+        raise KeyError
+    assert [path.name for path in out.iterdir()] == ["part-00007"] and len((out / "part-00007").read_bytes()) == 3
+
+
+def test_the_module_needs_neither_numpy_nor_pyarrow_nor_mpi4py_until_they_are_used(run: Runner) -> None:
+    words = "import sys, spillway.mpid; print({'numpy', 'pyarrow', 'mpi4py'} & set(sys.modules))"
+    assert run(sys.executable, "-c", words, env={"PYTHONPATH": str(SOURCE / "python")}).stdout == "set()\n"

@@ -1,0 +1,187 @@
+#include "shuffle/sorted_list.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <map>
+
+#include "sample_records.h"
+#include "shuffle/send_list.h"
+
+namespace spillway::shuffle {
+namespace {
+
+constexpr uint32_t kPartitions = 5;
+constexpr Combiner kNoCombiner;
+
+uint32_t partition_of(std::string_view key) { return key.empty() ? 0 : key.size() % kPartitions; }
+
+bool add(SendList& list, const TextRecord& record) {
+  return list.add(partition_of(record.first), std::hash<std::string>()(record.first), view_of(record));
+}
+
+std::vector<TextRecord> records_of(const SortedList& sorted, const SortedList::Block& block) {
+  const char* at = sorted.memory.data() + block.offset;
+  BlockHeader header;
+  std::memcpy(&header, at, sizeof header);
+  EXPECT_EQ(header.version, kBlockVersion);
+  EXPECT_EQ(header.partition, block.partition);
+  EXPECT_EQ(header.bytes + sizeof header, block.bytes);
+  const char* end = at + block.bytes;
+  std::vector<TextRecord> records;
+  Record record;
+  for (at += sizeof header; at != nullptr && at != end;) {
+    at = read_record(at, end, record);
+    EXPECT_NE(at, nullptr);
+    records.push_back(copy_of(record));
+  }
+  EXPECT_EQ(header.records, records.size());
+  return records;
+}
+
+const void* append_text(const void*, void* into, const void* value, void*) {
+  static thread_local std::string text;
+  static thread_local Bytes bytes;
+  const auto& first = *static_cast<const Bytes*>(into);
+  const auto& second = *static_cast<const Bytes*>(value);
+  text.assign(static_cast<const char*>(first.data), first.size);
+  text.append(static_cast<const char*>(second.data), second.size);
+  bytes = {text.data(), text.size()};
+  return &bytes;
+}
+
+const void* add_numbers(const void*, void* into, const void* value, void*) {
+  *static_cast<int64_t*>(into) += *static_cast<const int64_t*>(value);
+  return into;
+}
+
+std::string bytes_of(int64_t number) { return {reinterpret_cast<const char*>(&number), sizeof number}; }
+
+TEST(SortedList, has_each_partitions_records_in_order) {
+  Random random(test_seed());
+  const KeyOrder order(ItemClass::bytes);
+  SendList list(1 << 20, order, kNoCombiner);
+  SortedList sorted_list;
+  for (int round = 0; round < 3; ++round) {
+    std::map<uint32_t, std::vector<TextRecord>> expected;
+    for (const TextRecord& record : random_records(random, 2000)) {
+      ASSERT_TRUE(add(list, record));
+      expected[partition_of(record.first)].push_back(record);
+    }
+    sort_list(list, order, kPartitions, sorted_list);
+    ASSERT_EQ(sorted_list.blocks.size(), expected.size());
+    for (const auto& block : sorted_list.blocks) {
+      const auto found = records_of(sorted_list, block);
+      EXPECT_TRUE(std::is_sorted(found.begin(), found.end(),
+                                 [](const auto& first, const auto& second) { return first.first < second.first; }));
+      EXPECT_EQ(sorted(found), sorted(expected[block.partition]));
+    }
+    list.clear();
+  }
+}
+
+// Keys that lie together, far apart, or both; some only once.
+TEST(SortedList, is_in_order_however_keys_are_spread) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  Random random(test_seed());
+  const KeyOrder order(ItemClass::int64);
+  const std::vector<std::function<int64_t(int64_t)>> spreads = {
+      [](int64_t) { return 7; },
+      [](int64_t i) { return i % 2 == 0 ? -kMost - 1 : kMost; },
+      [](int64_t i) { return 100 - i; },
+      [](int64_t i) { return i == 50 ? -kMost : kMost - i % 9; },
+      [&](int64_t) { return static_cast<int64_t>(random.below(1 << 20)) << random.below(40); },
+  };
+  for (const auto& spread : spreads)
+    for (const int64_t count : {1, 2, 3, 1000}) {
+      SendList list(1 << 20, order, kNoCombiner);
+      std::vector<int64_t> expected;
+      for (int64_t i = 0; i < count; ++i) {
+        expected.push_back(spread(i));
+        ASSERT_TRUE(list.add(0, 0, {bytes_of(expected.back()), ""}));
+      }
+      std::sort(expected.begin(), expected.end());
+      SortedList sorted_list;
+      sort_list(list, order, 1, sorted_list);
+      std::vector<int64_t> found;
+      for (const auto& [key, value] : records_of(sorted_list, sorted_list.blocks.at(0))) {
+        found.push_back(0);
+        std::memcpy(&found.back(), key.data(), sizeof found.back());
+      }
+      EXPECT_EQ(found, expected);
+    }
+}
+
+TEST(SortedList, of_an_empty_list_has_no_blocks) {
+  const KeyOrder order(ItemClass::bytes);
+  SendList list(1 << 12, order, kNoCombiner);
+  SortedList sorted_list;
+  sort_list(list, order, kPartitions, sorted_list);
+  EXPECT_TRUE(sorted_list.blocks.empty());
+}
+
+TEST(SendList, refuses_what_does_not_fit_unless_it_is_empty) {
+  const KeyOrder order(ItemClass::bytes);
+  SendList list(4096, order, kNoCombiner);
+  const TextRecord large{"key", std::string(100000, 'x')};
+  ASSERT_TRUE(add(list, {"small", ""}));
+  EXPECT_FALSE(add(list, large));
+  EXPECT_EQ(list.entries().size(), 1u);
+  list.clear();
+  EXPECT_TRUE(add(list, large));
+  EXPECT_FALSE(add(list, {"small", ""}));
+  SortedList sorted_list;
+  sort_list(list, order, kPartitions, sorted_list);
+  ASSERT_EQ(sorted_list.blocks.size(), 1u);
+  EXPECT_EQ(records_of(sorted_list, sorted_list.blocks[0]), std::vector{large});
+}
+
+TEST(SendList, combines_numbers_of_equal_keys_in_place) {
+  Random random(test_seed());
+  const KeyOrder order(ItemClass::bytes);
+  const Combiner combiner(ItemClass::bytes, ItemClass::int64, add_numbers, nullptr);
+  SendList list(1 << 20, order, combiner);
+  std::map<std::string, int64_t> expected;
+  for (int64_t i = 0; i < 50000; ++i) {
+    const std::string key = random_text(random, 6);
+    ASSERT_TRUE(add(list, {key, bytes_of(i)}));
+    expected[key] += i;
+  }
+  EXPECT_EQ(list.entries().size(), expected.size());
+  EXPECT_EQ(list.added_count(), 50000u);
+  SortedList sorted_list;
+  sort_list(list, order, kPartitions, sorted_list);
+  for (const auto& block : sorted_list.blocks)
+    for (const auto& [key, value] : records_of(sorted_list, block)) {
+      EXPECT_EQ(value, bytes_of(expected.at(key)));
+      expected.erase(key);
+    }
+  EXPECT_TRUE(expected.empty());
+}
+
+TEST(SendList, combines_values_that_grow) {
+  const KeyOrder order(ItemClass::bytes);
+  const Combiner combiner(ItemClass::bytes, ItemClass::bytes, append_text, nullptr);
+  SendList list(1 << 12, order, combiner);
+  std::string expected;
+  while (add(list, {"key", "v"})) expected += "v";
+  EXPECT_EQ(list.entries().size(), 1u);
+  EXPECT_EQ(list.added_count(), expected.size());
+  SortedList sorted_list;
+  sort_list(list, order, kPartitions, sorted_list);
+  EXPECT_EQ(records_of(sorted_list, sorted_list.blocks.at(0)), (std::vector<TextRecord>{{"key", expected}}));
+}
+
+TEST(SendList, stops_looking_for_equal_keys_where_there_are_none) {
+  const KeyOrder order(ItemClass::bytes);
+  const Combiner combiner(ItemClass::bytes, ItemClass::int64, add_numbers, nullptr);
+  SendList list(1 << 16, order, combiner);
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(add(list, {std::to_string(i), bytes_of(1)}));
+  list.clear();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(add(list, {"same", bytes_of(1)}));
+  EXPECT_EQ(list.entries().size(), 2u);
+}
+
+}  // namespace
+}  // namespace spillway::shuffle
