@@ -4,8 +4,9 @@
 test_limit_s=2700
 unit_test_limit_s=120
 
-# Multi-process tests that say what comes out, not within which time: as many at a time as there are cores. The others
-# run after them, one by one.
+# Multi-process tests that say what comes out, not within which time: some more at a time than there are cores, as many
+# of them wait. The others run after them, one by one, and so do those that make network devices: MPICH programs that
+# begin meanwhile fail.
 timeless_tests=(
   tests/apps tests/bindings tests/demo/test_benchmarks.py tests/demo/test_broadcast_simulation.py tests/demo/test_package_graph.py tests/differential
   tests/faults/test_failing_ranks.py tests/faults/test_refused_jobs.py tests/keyvalue tests/launcher tests/mpi
@@ -41,8 +42,9 @@ run_all_tests() {
   ctest --test-dir build --output-on-failure --timeout "$unit_test_limit_s" --parallel "$(jobs)" \
     ${filter:+-R "$filter"} --no-tests="$([[ -n $filter ]] && echo ignore || echo error)" </dev/null >"$unit_log" 2>&1 || unit_status=$?
   ((unit_status == 0)) || cat "$unit_log"
-  echo "==> Multi-process tests (pytest), $(jobs) at a time"
-  run_pytest "$timeless_log" --numprocesses "$(jobs)" "${timeless_tests[@]}" "$@"
+  local workers=$((($(jobs) * 3 + 1) / 2))
+  echo "==> Multi-process tests (pytest), $workers at a time"
+  run_pytest "$timeless_log" --numprocesses "$workers" "${timeless_tests[@]}" "$@"
   echo "==> Multi-process tests (pytest), one by one"
   run_pytest "$log" tests "${timeless_tests[@]/#/--ignore=}" "$@"
   grep -q "tests passed" "$unit_log" && chosen=yes

@@ -45,7 +45,9 @@ class Runner:
     mark: str
     bed: Bed = Bed()
     # libfabric below Ubuntu 22.04's MPICH ends every program that forks, under plain MPI too, unless it is told not to.
-    environment: Dict[str, str] = field(default_factory=lambda: {"RDMAV_FORK_SAFE": "1"})
+    # Open MPI takes its component ob1 on a machine without a fast network; told so, it starts each job 0.2 s sooner, as
+    # it does not look at the others.
+    environment: Dict[str, str] = field(default_factory=lambda: {"RDMAV_FORK_SAFE": "1", "OMPI_MCA_pml": "ob1"})
 
     def marked_environment(self, extra: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}

@@ -45,7 +45,8 @@ def promised_mib(budget_mib, ranks):
 
 
 def peak_of_ranks_mib(run, command, program, timeout_s=120):
-    """Runs a job and samples the proportional share of all its ranks together: the peak and the number of samples."""
+    """Runs a job and samples the proportional share of all its ranks together: the peak, the number of samples, and
+    what the job printed."""
     process = run.start(command)
     peak = samples = 0
     deadline = time.monotonic() + timeout_s
@@ -56,4 +57,4 @@ def peak_of_ranks_mib(run, command, program, timeout_s=120):
         time.sleep(SAMPLING_S)
     stdout, stderr = process.communicate(timeout=10)
     assert process.returncode == 0, stdout + stderr
-    return peak / 1024, samples
+    return peak / 1024, samples, stdout

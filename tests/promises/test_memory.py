@@ -12,13 +12,13 @@ MIB = 1 << 20
     ("ranks", "slots", "budget_mib", "mib_per_rank"),
     [
         pytest.param(16, 2, 192, 48, id="4_times_budget"),
-        pytest.param(32, 1, 224, 112, id="16_times_budget"),
+        pytest.param(16, 1, 112, 112, id="16_times_budget"),
         pytest.param(16, 2, 256, 16, id="fits"),
     ],
 )
 def test_ranks_stay_within_budget_and_slack(run, job, phases, summary, flavour, ranks, slots, budget_mib, mib_per_rank):
     command = job(flavour, ranks, slots, f"{budget_mib}M", "sweep", mib_per_rank, 2)
-    peak_mib, samples = peak_of_ranks_mib(run, command, phases(flavour))
+    peak_mib, samples, _ = peak_of_ranks_mib(run, command, phases(flavour))
     data_mib = ranks * mib_per_rank
     assert samples >= 5
     assert min(data_mib, budget_mib) / 2 < peak_mib <= promised_mib(budget_mib, ranks)
@@ -31,7 +31,7 @@ def test_256_ranks_stay_within_budget_and_slack(run, job, phases, summary, build
         pytest.skip("cannot run: this build has no MPICH")
     ranks, budget_mib, mib_per_rank = 256, 400, 3
     command = job("mpich", ranks, 2, f"{budget_mib}M", "sweep", mib_per_rank, 2)
-    peak_mib, _ = peak_of_ranks_mib(run, command, phases("mpich"), timeout_s=300)
+    peak_mib, _, _ = peak_of_ranks_mib(run, command, phases("mpich"), timeout_s=300)
     assert budget_mib / 2 < peak_mib <= promised_mib(budget_mib, ranks)
     assert summary()["peak_bytes"] <= budget_mib * MIB
     assert summary()["unloaded_bytes"] >= (ranks * mib_per_rank - budget_mib) * MIB
@@ -40,7 +40,7 @@ def test_256_ranks_stay_within_budget_and_slack(run, job, phases, summary, build
 def test_messages_that_wait_make_room_for_the_ranks(run, job, phases, summary, flavour):
     ranks, budget_mib, message_mib, own_mib = 4, 240, 30, 180
     command = job(flavour, ranks, 1, f"{budget_mib}M", "pile", message_mib, own_mib)
-    peak_mib, _ = peak_of_ranks_mib(run, command, phases(flavour))
+    peak_mib, _, _ = peak_of_ranks_mib(run, command, phases(flavour))
     assert peak_mib <= promised_mib(budget_mib, ranks)
     assert summary()["spilled_bytes"] >= ((ranks + 1) * message_mib + own_mib - budget_mib) * MIB
 
@@ -48,12 +48,11 @@ def test_messages_that_wait_make_room_for_the_ranks(run, job, phases, summary, f
 def test_nonblocking_collectives_leave_memory_free_to_be_unloaded(run, job, plain_mpi, phases, summary, flavour):
     ranks, budget_mib, mib = 8, 160, 24
     command = job(flavour, ranks, 1, f"{budget_mib}M", "overlap", mib, 3)
-    peak_mib, _ = peak_of_ranks_mib(run, command, phases(flavour))
+    peak_mib, _, printed = peak_of_ranks_mib(run, command, phases(flavour))
     assert peak_mib <= promised_mib(budget_mib, ranks)
     assert summary()["peak_bytes"] <= budget_mib * MIB
     assert summary()["unloaded_bytes"] >= (ranks * 3 * mib - budget_mib) * MIB
-    under_spillway = run(*command)
-    assert under_spillway.stdout == run(*plain_mpi(flavour, ranks), phases(flavour), "overlap", mib, 3).stdout
+    assert printed == run(*plain_mpi(flavour, ranks), phases(flavour), "overlap", mib, 3).stdout
 
 
 @pytest.mark.parametrize("threads", ["threads", "pool"])
@@ -86,7 +85,7 @@ def test_buffers_of_a_collective_call_on_a_file_keep_to_the_budget(run, job_of, 
     # 8 ranks have 768 MiB, of which a call is given 384 MiB: all of that is in memory at a time.
     ranks, budget_mib, mib = 8, 464, 48
     program = build_dir / "lib" / "spillway" / "tests" / f"files-{flavour}"
-    peak_mib, samples = peak_of_ranks_mib(run, job_of(program, ranks, 1, f"{budget_mib}M", mib), program)
+    peak_mib, samples, _ = peak_of_ranks_mib(run, job_of(program, ranks, 1, f"{budget_mib}M", mib), program)
     assert samples > 10
     assert peak_mib <= promised_mib(budget_mib, ranks)
     assert summary()["unloaded_bytes"] > 0
@@ -94,8 +93,8 @@ def test_buffers_of_a_collective_call_on_a_file_keep_to_the_budget(run, job_of, 
 
 
 def test_clean_memory_is_never_written_twice(run, job, summary, flavour):
-    ranks, mib, rounds = 8, 32, 5
-    run(*job(flavour, ranks, 1, "80M", "read", mib, rounds))
+    ranks, mib, rounds = 8, 16, 5
+    run(*job(flavour, ranks, 1, "40M", "read", mib, rounds))
     moved = summary()
     data = ranks * mib * MIB
     assert moved["loaded_bytes"] > 2 * data  # it went in and out many times

@@ -25,14 +25,14 @@ def plain_rounds(run, plain_mpi, phases):
     [
         (1, 1, "1G", ("sweep", 40, 3), 0),
         (4, 4, "1G", ("sweep", 20, 3), 0),
-        (8, 1, "80M", ("sweep", 40, 4), 4),
-        (8, 2, "160M", ("sweep", 40, 4), 2),
-        (8, 3, "160M", ("sweep", 40, 4), 2),
-        (32, 1, "160M", ("sweep", 20, 2), 4),
-        (4, 1, "120M", ("pile", 15, 90), 3),
-        (8, 1, "80M", ("read", 40, 4), 4),
-        (8, 2, "120M", ("exchange", 20, 3), 2),
-        (8, 1, "64M", ("exchange", 16, 3), 4),
+        (8, 1, "40M", ("sweep", 20, 4), 4),
+        (8, 2, "80M", ("sweep", 20, 4), 2),
+        (8, 3, "80M", ("sweep", 20, 4), 2),
+        (32, 1, "80M", ("sweep", 10, 2), 4),
+        (4, 1, "64M", ("pile", 8, 48), 3),
+        (8, 1, "40M", ("read", 20, 4), 4),
+        (8, 2, "60M", ("exchange", 10, 3), 2),
+        (8, 1, "32M", ("exchange", 8, 3), 4),
     ],
 )
 def test_same_as_on_plain_mpi(run, job, summary, plain_rounds, flavour, ranks, slots, memory, arguments, factor):

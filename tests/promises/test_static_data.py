@@ -29,7 +29,7 @@ def test_results_are_those_of_plain_mpi(run, job_of, plain_mpi, static_arrays, s
 def test_ranks_stay_within_budget_and_slack(run, job_of, static_arrays, summary):
     ranks, budget_mib = 16, 192
     program = static_arrays("plain")
-    peak_mib, samples = peak_of_ranks_mib(run, job_of(program, ranks, 2, f"{budget_mib}M", "sweep", 2), program)
+    peak_mib, samples, _ = peak_of_ranks_mib(run, job_of(program, ranks, 2, f"{budget_mib}M", "sweep", 2), program)
     assert samples >= 5
     assert peak_mib <= promised_mib(budget_mib, ranks)
     assert summary()["peak_bytes"] <= budget_mib * MIB
@@ -44,11 +44,10 @@ def test_arrays_that_nobody_touches_need_no_memory(run, job_of, plain_mpi, stati
     ranks, budget_mib, touched_mib = 8, 96, 20
     program = static_arrays("huge")
     command = job_of(program, ranks, 2, f"{budget_mib}M", "touch", touched_mib, 6)
-    peak_mib, _ = peak_of_ranks_mib(run, command, program)
+    peak_mib, _, printed = peak_of_ranks_mib(run, command, program)
     assert peak_mib <= promised_mib(budget_mib, ranks)
     assert summary()["unloaded_bytes"] > 0
-    repeated = run(*job_of(program, ranks, 2, f"{budget_mib}M", "touch", touched_mib, 2))
-    assert repeated.stdout == run(*plain_mpi(flavour, ranks), program, "touch", touched_mib, 2).stdout
+    assert printed == run(*plain_mpi(flavour, ranks), program, "touch", touched_mib, 6).stdout
 
 
 def test_a_rank_whose_arrays_do_not_fit_is_told_what_it_needs(run, job_of, static_arrays):

@@ -39,11 +39,11 @@ def plain_results(run, plain_mpi, phases, known_results):
 @pytest.mark.parametrize(("strategy", "slots"), [("araw", 1), ("arlw", 1), ("lrlw", 2), ("auto", 1), ("auto", 2)])
 @pytest.mark.parametrize(
     ("ranks", "arguments"),
-    [(8, ("sweep", 24, 6)), (8, ("compute", 24, 3)), (8, ("window", 24, 3)), (4, ("receive", 24, 3))],
+    [(8, ("sweep", 12, 6)), (8, ("compute", 12, 3)), (8, ("window", 12, 3)), (4, ("receive", 12, 3))],
     ids=str,
 )
 def test_results_are_those_of_plain_mpi(run, strategy_job, plain_results, flavour, strategy, slots, ranks, arguments):
-    finished = run(*strategy_job(strategy, flavour, ranks, slots, "100M", *arguments))
+    finished = run(*strategy_job(strategy, flavour, ranks, slots, "50M", *arguments))
     assert finished.stdout == plain_results(flavour, ranks, *arguments)
 
 
@@ -60,8 +60,8 @@ def test_lazy_writing_unloads_nothing_that_fits(run, strategy_job, summary, flav
 
 @pytest.mark.parametrize("strategy", ["araw", "arlw", "lrlw", "auto"])
 def test_clean_memory_is_never_written_twice(run, strategy_job, summary, flavour, strategy):
-    ranks, mib = 8, 32
-    run(*strategy_job(strategy, flavour, ranks, 1, "80M", "read", mib, 5))
+    ranks, mib = 8, 16
+    run(*strategy_job(strategy, flavour, ranks, 1, "40M", "read", mib, 5))
     assert summary()["unloaded_bytes"] <= ranks * (mib + 1) * MIB
 
 

@@ -70,8 +70,8 @@ def test_places_on_several_nodes(plain_script, flavour, ranks, nodes):
 @pytest.mark.one_node
 @pytest.mark.parametrize("slots", [1, 2])
 def test_script_that_knows_nothing_of_spillway_works_out_of_core(script_job, plain_script, tmp_path, slots):
-    """8 ranks with arrays of 32 MiB and temporary ones of the same size, in half of the memory that they need."""
-    ranks, mib = 8, 32
+    """8 ranks with arrays of 16 MiB and temporary ones of the same size, in half of the memory that they need."""
+    ranks, mib = 8, 16
     memory = f"{16 + ranks * 20 + ranks * mib // 2}M"
     report = ["--summary", "json", "--summary-file", tmp_path / "summary"]
     finished = script_job(ranks, slots, "arrays.py", mib, memory=memory, report=report)
