@@ -12,7 +12,7 @@ MIB = 1 << 20
     ("ranks", "slots", "budget_mib", "mib_per_rank"),
     [
         pytest.param(16, 2, 192, 48, id="4_times_budget"),
-        pytest.param(16, 1, 112, 112, id="16_times_budget"),
+        pytest.param(32, 1, 112, 56, id="16_times_budget"),
         pytest.param(16, 2, 256, 16, id="fits"),
     ],
 )

@@ -39,7 +39,7 @@ def plain_results(run, plain_mpi, phases, known_results):
 @pytest.mark.parametrize(("strategy", "slots"), [("araw", 1), ("arlw", 1), ("lrlw", 2), ("auto", 1), ("auto", 2)])
 @pytest.mark.parametrize(
     ("ranks", "arguments"),
-    [(8, ("sweep", 12, 6)), (8, ("compute", 12, 3)), (8, ("window", 12, 3)), (4, ("receive", 12, 3))],
+    [(8, ("sweep", 12, 6)), (6, ("compute", 12, 2)), (8, ("window", 12, 3)), (4, ("receive", 12, 3))],
     ids=str,
 )
 def test_results_are_those_of_plain_mpi(run, strategy_job, plain_results, flavour, strategy, slots, ranks, arguments):
