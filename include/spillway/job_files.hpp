@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -32,7 +33,7 @@ namespace spillway::mpid {
 [[noreturn]] inline void fail_with_compressed_file() { throw std::runtime_error(MPI_D_File_error()); }
 
 // Part of a file. A compressed file is one part: its bytes are those of the contents, and `end` is kUnknownEnd, or
-// where somebody wants to stop.
+// where somebody wants to stop. So is a file that only one host has.
 struct Split {
   static constexpr uint64_t kUnknownEnd = UINT64_MAX;
 
@@ -40,10 +41,12 @@ struct Split {
   uint64_t begin;
   uint64_t end;
   bool is_compressed = false;
+  std::string host;  // empty: all processes see it
 };
 
-// Files in parts of about the same size, the same wherever it is computed; they become part of input_plan(). An empty file has none, a compressed one,
-// which can be read only from its beginning, has one.
+// Files in parts of about the same size, the same wherever it is computed; they become part of input_plan(). An empty
+// file has none; a compressed one, which can be read only from its beginning, has one, and so has `host:/path`, a file
+// of that host's own, which nobody else looks at.
 class FileSplits {
  public:
   // Cuts only at multiples of `unit_bytes`, of which a file has to be; the contents of a compressed one are looked at
@@ -52,18 +55,17 @@ class FileSplits {
       : unit_bytes_(unit_bytes) {
     if (split_bytes == 0 || unit_bytes == 0) throw std::runtime_error("parts of files need at least one byte");
     for (const std::string& path : paths) {
-      const uint64_t size = size_of(path);
-      input_plan() += path + " " + std::to_string(size) + " " + std::to_string(split_bytes) + "\n";
-      if (is_compressed(path)) {
-        splits_.push_back({path, 0, Split::kUnknownEnd, true});
+      if (const size_t colon = end_of_host(path); colon != 0) {
+        splits_.push_back({path.substr(colon + 1), 0, Split::kUnknownEnd, false, path.substr(0, colon)});
+        input_plan() += path + "\n";
         continue;
       }
-      if (size % unit_bytes != 0)
-        throw std::runtime_error("cannot read " + path + ": its " + std::to_string(size) +
-                                 " bytes are no whole number of records of " + std::to_string(unit_bytes) + " bytes");
-      const uint64_t count = size / split_bytes + (size % split_bytes != 0 ? 1 : 0);
+      const uint64_t size = size_of(path);
+      input_plan() += path + " " + std::to_string(size) + " " + std::to_string(split_bytes) + "\n";
+      const Split whole = whole_file(path, size);
+      const uint64_t count = whole.is_compressed ? 1 : size / split_bytes + (size % split_bytes != 0 ? 1 : 0);
       for (uint64_t i = 0; i < count; ++i) {
-        const Split split = part({path, 0, size}, count, i);
+        const Split split = whole.is_compressed ? whole : part(whole, count, i);
         if (split.begin != split.end) splits_.push_back(split);
       }
     }
@@ -73,10 +75,23 @@ class FileSplits {
   [[nodiscard]] const Split& operator[](size_t number) const { return splits_[number]; }
   [[nodiscard]] uint64_t unit_bytes() const { return unit_bytes_; }
 
+  // What MPI_D_Init() is to know of a MapReduce job with this input: an O task for each split, and where it may run.
+  [[nodiscard]] std::map<std::string, std::string> configuration() const {
+    std::string hosts;
+    for (const Split& split : splits_) hosts.append(&split == splits_.data() ? "" : ",").append(split.host);
+    return {{MPI_D_O_TASKS, std::to_string(std::max<size_t>(size(), 1))}, {MPI_D_INPUT_HOSTS, hosts}};
+  }
+
   // Calls with each split that is a task's.
   template <typename Function>
   void for_each_split(int task, int tasks, Function function) const {
-    for (auto i = static_cast<size_t>(task); i < splits_.size(); i += static_cast<size_t>(tasks)) function(splits_[i]);
+    for (auto i = static_cast<size_t>(task); i < splits_.size(); i += static_cast<size_t>(tasks)) {
+      const Split& split = splits_[i];
+      if (split.host.empty())
+        function(split);
+      else if (const Split own = own_file(split); own.begin != own.end)
+        function(own);
+    }
   }
 
   // Where to look for samples.
@@ -91,6 +106,9 @@ class FileSplits {
     std::vector<Place> places;
     const size_t of_each = splits_.empty() ? 0 : (count + splits_.size() - 1) / splits_.size();
     for (const Split& split : splits_) {
+      if (!split.host.empty())
+        throw std::runtime_error("cannot look for samples in " + split.host + ":" + split.path +
+                                 ", which only that host has: name files that all processes see");
       if (split.is_compressed) places.push_back({split, of_each * items});
       for (size_t i = 0; i < of_each && !split.is_compressed; ++i) places.push_back({part(split, of_each, i), items});
     }
@@ -98,10 +116,29 @@ class FileSplits {
   }
 
  private:
-  static bool is_compressed(const std::string& path) {
-    const int answer = MPI_D_Is_compressed(path.c_str());
-    if (answer < 0) fail_with_compressed_file();
-    return answer == 1;
+  // As scp has it: 0 unless a colon comes before the first slash. ./a:/b is a file.
+  static size_t end_of_host(const std::string& path) {
+    const size_t colon = path.find(":/");
+    return colon == std::string::npos || path.find('/') < colon ? 0 : colon;
+  }
+
+  [[nodiscard]] Split whole_file(const std::string& path, uint64_t size) const {
+    const int is_compressed = MPI_D_Is_compressed(path.c_str());
+    if (is_compressed < 0) fail_with_compressed_file();
+    if (is_compressed == 1) return {path, 0, Split::kUnknownEnd, true, ""};
+    if (size % unit_bytes_ != 0)
+      throw std::runtime_error("cannot read " + path + ": its " + std::to_string(size) +
+                               " bytes are no whole number of records of " + std::to_string(unit_bytes_) + " bytes");
+    return {path, 0, size, false, ""};
+  }
+
+  // Of this host, as it is now.
+  [[nodiscard]] Split own_file(const Split& split) const {
+    if (MPI_D_Is_this_host(split.host.c_str()) == 0)
+      throw std::runtime_error("cannot read " + split.host + ":" + split.path +
+                               " on another host: only MapReduce jobs that MPI_D_Init() tells of it "
+                               "(configuration() of the splits) run its task there");
+    return whole_file(split.path, size_of(split.path));
   }
 
   static uint64_t size_of(const std::string& path) {
@@ -127,7 +164,9 @@ class FileSplits {
 // Reads a file from some place on; the contents of a compressed one from their beginning.
 class InputFile {
  public:
+  // Of a host's own file, for_each_split() knows what is in it.
   InputFile(const Split& split, uint64_t begin) : path_(split.path), position_(begin) {
+    if (!split.host.empty()) throw std::runtime_error("cannot read " + split.host + ":" + path_ + " here");
     if (split.is_compressed) {
       compressed_ = MPI_D_Decompress_open(path_.c_str());
       if (compressed_ == nullptr) fail_with_compressed_file();

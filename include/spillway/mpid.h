@@ -37,8 +37,8 @@ typedef enum {
 } MPI_D_Mode;
 
 /* The configuration: pairs, of which the last has NULL as its key. The names below are all there are. Those from
- * MPI_D_O_TASKS on, but for MPI_D_INPUT_PLAN, are also looked for in the environment, which counts more. Sizes may have
- * a unit, as in 64M. */
+ * MPI_D_O_TASKS on, but for MPI_D_INPUT_PLAN and MPI_D_INPUT_HOSTS, are also looked for in the environment, which counts
+ * more. Sizes may have a unit, as in 64M. */
 typedef struct {
   const char* key;
   const char* value;
@@ -58,6 +58,9 @@ typedef struct {
 #define MPI_D_OUTPUT_CODEC "MPI_D_OUTPUT_CODEC"
 /* what the program has planned of its input, in any words: refused where the processes have not all the same */
 #define MPI_D_INPUT_PLAN "MPI_D_INPUT_PLAN"
+/* MapReduce: for each O task the host that has its input, with commas between them (nothing: it may run anywhere). Only
+ * processes of that host run it. */
+#define MPI_D_INPUT_HOSTS "MPI_D_INPUT_HOSTS"
 /* iteration: so many processes combine values together before they send them (default: those of a machine; 1: each its
  * own) */
 #define MPI_D_REDUCTION_GROUP "MPI_D_REDUCTION_GROUP"

@@ -4,17 +4,19 @@ The protocol is that of src/keyvalue/control_connection.h: lines of text over TC
 takes microseconds, and a process asks once for each task.
 """
 
+import collections
 import errno
 import os
 import resource
 import selectors
 import socket
-from typing import BinaryIO, Callable, Dict, List, NamedTuple, Optional, Set
+from typing import BinaryIO, Callable, Deque, Dict, List, NamedTuple, Optional, Set
 
 from .errors import LaunchError
 
-_VERSION = 2
+_VERSION = 3
 _LINE_BYTES_MAX = 4096
+_ANYWHERE = -1
 MODES = {"common": 1, "mapreduce": 2, "iteration": 3, "streaming": 4}
 
 Figures = Dict[str, int]
@@ -40,6 +42,7 @@ class _Client:
         self.connection = connection
         self.received = b""
         self.process: Optional[int] = None
+        self.host = _ANYWHERE
 
 
 class TaskServer:
@@ -56,7 +59,8 @@ class TaskServer:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self.is_over = False  # it is done, or has failed for what another start would not change
-        self._next_task = 0
+        self._waiting: Optional[Dict[int, Deque[int]]] = None  # O tasks by the hosts that they may run on
+        self._hosts: List[int] = []  # of each O task; none at all where all may run anywhere
         self._done: Set[int] = set()  # of the last start, by its checkpoint
         self._counts = (0, 0)
         self._figures: Dict[int, Figures] = {}
@@ -142,6 +146,12 @@ class TaskServer:
             elif words[:1] == ["done"]:
                 self._done.update(int(word) for word in words[1:])
                 client.connection.sendall(b"ok\n")
+            elif words[:1] == ["host"]:
+                client.host = int(words[1])
+                client.connection.sendall(b"ok\n")
+            elif words[:1] == ["hosts"]:
+                self._hosts += [int(word) for word in words[1:]]
+                client.connection.sendall(b"ok\n")
             elif words[:1] == ["figures"]:
                 pairs = (word.split("=", 1) for word in words[1:])
                 self._figures[client.process] = {name: int(value) for name, value in pairs}
@@ -172,11 +182,14 @@ class TaskServer:
         return False
 
     def _give_task(self, client: _Client) -> None:
-        while self._next_task in self._done:
-            self._next_task += 1
-        task = self._next_task if self._next_task < self._counts[0] else -1
-        self._next_task += task >= 0
-        client.connection.sendall(f"{task}\n".encode())
+        """Of those that only its host may run first: the others may be of use to any process."""
+        if self._waiting is None:
+            self._waiting = collections.defaultdict(collections.deque)
+            for task in range(self._counts[0]):
+                if task not in self._done:
+                    self._waiting[self._hosts[task] if self._hosts else _ANYWHERE].append(task)
+        tasks = self._waiting[client.host] or self._waiting[_ANYWHERE]
+        client.connection.sendall(f"{tasks.popleft() if tasks else -1}\n".encode())
 
 
 def _allow_descriptors() -> None:

@@ -105,6 +105,19 @@ std::vector<std::string> spill_directories(std::string_view key, const std::stri
   return directories;
 }
 
+// Names between commas, of which some or all may be empty: then they say nothing.
+std::vector<std::string> input_hosts(const std::string& text) {
+  std::vector<std::string> hosts(1);
+  for (const char letter : text) {
+    if (letter == ',')
+      hosts.emplace_back();
+    else
+      hosts.back() += letter;
+  }
+  const bool is_anywhere = std::all_of(hosts.begin(), hosts.end(), [](const std::string& host) { return host.empty(); });
+  return is_anywhere ? std::vector<std::string>() : hosts;
+}
+
 compression::Codec output_codec(std::string_view key, std::string_view value) {
   if (const auto codec = compression::codec_of_name(value)) return *codec;
   refuse(key, value, "none, gzip or zstd");
@@ -138,6 +151,8 @@ constexpr Item kItems[] = {
     {MPI_D_OUTPUT_CODEC, true,
      [](Configuration& c, const char* k, const char* v) { c.output_codec = output_codec(k, v); }},
     {MPI_D_INPUT_PLAN, false, [](Configuration& c, const char*, const char* v) { c.input_plan = v; }},
+    {MPI_D_INPUT_HOSTS, false,
+     [](Configuration& c, const char*, const char* v) { c.input_hosts = input_hosts(v); }},
     {MPI_D_REDUCTION_GROUP, true,
      [](Configuration& c, const char* k, const char* v) { c.reduction_group = task_count(k, v); }},
     {MPI_D_LATENCY, true, [](Configuration& c, const char* k, const char* v) { c.latency_ns = duration_ns(k, v); }},

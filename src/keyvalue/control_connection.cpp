@@ -80,16 +80,20 @@ int ControlConnection::next_task() {
   return std::atoi(receive_line().c_str());
 }
 
-void ControlConnection::tell_done(const std::vector<int>& tasks) {
+void ControlConnection::send_numbers(const std::string& word, const std::vector<int>& numbers) {
   constexpr size_t kMostOfLine = 256;
-  for (size_t begin = 0; begin < tasks.size(); begin += kMostOfLine) {
-    std::string line = "done";
-    for (size_t i = begin; i < std::min(begin + kMostOfLine, tasks.size()); ++i)
-      line.append(" ").append(std::to_string(tasks[i]));
+  for (size_t begin = 0; begin < numbers.size(); begin += kMostOfLine) {
+    std::string line = word;
+    for (size_t i = begin; i < std::min(begin + kMostOfLine, numbers.size()); ++i)
+      line.append(" ").append(std::to_string(numbers[i]));
     send_line(line);
     receive_line();
   }
 }
+
+void ControlConnection::tell_host(int host) { send_numbers("host", {host}); }
+void ControlConnection::tell_hosts_of_tasks(const std::vector<int>& hosts) { send_numbers("hosts", hosts); }
+void ControlConnection::tell_done(const std::vector<int>& tasks) { send_numbers("done", tasks); }
 
 void ControlConnection::tell_over() { send_line("over"); }
 

@@ -36,7 +36,9 @@ int local_process_count(MPI_Comm communicator) {
 }
 
 // Each process has planned by itself, from files that may have changed meanwhile.
-void refuse_different_plans(MPI_Comm communicator, const std::string& plan) {
+void refuse_different_plans(MPI_Comm communicator, const Configuration& configuration) {
+  std::string plan = configuration.input_plan;
+  for (const std::string& host : configuration.input_hosts) plan.append("\n").append(host);
   const uint64_t hash = XXH3_64bits(plan.data(), plan.size());
   uint64_t most[2] = {hash, ~hash};
   MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, communicator);
@@ -75,12 +77,21 @@ Job::Job(MPI_D_Mode mode, const Configuration& configuration)
               directories.end());
   control_ = ControlConnection::open_if_named(placement_);
   try {
-    refuse_different_plans(communicator_, configuration.input_plan);
+    refuse_different_plans(communicator_, configuration);
+    if (!configuration.input_hosts.empty()) find_hosts();
   } catch (const Failure&) {
     tell_over();
     throw;
   }
   begin_ns_ = base::now_ns();
+}
+
+void Job::find_hosts() {
+  task_hosts_ = TaskHosts(communicator_, placement_, configuration_.input_hosts);
+  if (!control_) return;
+  control_->tell_host(task_hosts_.here());
+  if (placement_.process() == 0) control_->tell_hosts_of_tasks(task_hosts_.of_tasks());
+  MPI_Barrier(communicator_);  // nobody asks for a task before
 }
 
 Job::~Job() { MPI_Comm_free(&communicator_); }

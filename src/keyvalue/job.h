@@ -13,6 +13,7 @@
 #include "keyvalue/figures.h"
 #include "keyvalue/placement.h"
 #include "keyvalue/record_shuffle.h"
+#include "keyvalue/task_hosts.h"
 #include "shuffle/combiner.h"
 #include "shuffle/item_class.h"
 #include "shuffle/key_order.h"
@@ -95,6 +96,7 @@ class Job {
   MPI_Comm communicator_ = MPI_COMM_NULL;
   Configuration configuration_;
   Placement placement_;
+  TaskHosts task_hosts_;
   shuffle::KeyOrder order_;
   shuffle::Combiner combiner_;
   std::unique_ptr<ControlConnection> control_;
@@ -104,6 +106,7 @@ class Job {
   uint64_t begin_ns_ = 0;
 
  private:
+  void find_hosts();
   shuffle::Record encoded(const void* key, const void* value) const;
   void send_record(RecordShuffle& shuffle, uint32_t partition, uint64_t hash, const shuffle::Record& record);
   uint32_t partition_of(int tasks, const void* key, const void* value, uint64_t key_hash) const;

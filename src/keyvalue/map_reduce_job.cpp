@@ -26,6 +26,7 @@ void MapReduceJob::begin() {
   shuffle_ = std::make_unique<RecordShuffle>(communicator_, kTag, placement_.to_a_tasks(),
                                              configuration_.partition_bytes, order_, combiner_);
   shuffle_->begin(store_.get());
+  if (!control_) own_o_tasks_ = task_hosts_.own_tasks(placement_);
   if (!configuration_.checkpoint_directory.empty()) begin_from_checkpoint();
 }
 
@@ -40,15 +41,13 @@ void MapReduceJob::begin_from_checkpoint() {
   shuffle_->show_lists_to([this](const shuffle::SortedList& list) { checkpoint_->keep(list); });
 }
 
-// Without mpidrun, task t is that of process t modulo their number.
 int MapReduceJob::next_o_task() {
   if (control_) return control_->next_task();
-  int task = 0;
-  do {
-    task = placement_.process() + next_task_++ * placement_.process_count();
-    if (task >= placement_.o_tasks()) return -1;
-  } while (checkpoint_ && checkpoint_->is_o_task_done(task));
-  return task;
+  while (next_own_o_task_ < own_o_tasks_.size()) {
+    const int task = own_o_tasks_[next_own_o_task_++];
+    if (!checkpoint_ || !checkpoint_->is_o_task_done(task)) return task;
+  }
+  return -1;
 }
 
 bool MapReduceJob::begin_o_task() {
