@@ -111,7 +111,7 @@ struct BinaryFormat {
       : splits(paths, sizeof(Place) + features * sizeof(float), kSplitBytes), columns(features) {}
 
   [[nodiscard]] size_t records_of(const Split& split) const {
-    return split.is_compressed ? 0 : (split.end - split.begin) / splits.unit_bytes();
+    return split.end == Split::kUnknownEnd ? 0 : (split.end - split.begin) / splits.unit_bytes();
   }
 
   template <typename Take>
@@ -127,7 +127,7 @@ struct BinaryFormat {
       try {
         for (const float feature : features) check_feature(feature);
       } catch (const std::runtime_error& error) {
-        throw std::runtime_error(split.path + ", record " + std::to_string(number) + ": " + error.what());
+        throw std::runtime_error(split.name() + ", record " + std::to_string(number) + ": " + error.what());
       }
       if (!take(place, features.data())) return;
     }

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       std::string key;
       spillway::mpid::LineReader lines(split);
       for (std::string_view line; lines.next(line);)
-        for_each_word(line, [&](std::string_view word) { emit((key = word).append(1, '\0').append(split.path), 0); });
+        for_each_word(line, [&](std::string_view word) { emit((key = word).append(1, '\0').append(split.name()), 0); });
     };
     Job job{
         .map = [&](int task, int tasks,
@@ -47,6 +47,6 @@ int main(int argc, char** argv) {
             [](std::string_view key, int32_t, int tasks) {
               return static_cast<int>(std::hash<std::string_view>()(word_of(key)) % static_cast<size_t>(tasks));
             }};
-    return job.run(argc, argv, {{MPI_D_O_TASKS, std::to_string(std::max<size_t>(splits.size(), 1))}});
+    return job.run(argc, argv, splits.configuration());
   });
 }

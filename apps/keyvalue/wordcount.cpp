@@ -30,6 +30,6 @@ int main(int argc, char** argv) {
                 },
             .reduce = [&](int task, int, auto& groups) { write_counts(directory, task, groups); },
             .combine = [](int64_t first, int64_t second) { return first + second; }};
-    return job.run(argc, argv, {{MPI_D_O_TASKS, std::to_string(std::max<size_t>(splits.size(), 1))}});
+    return job.run(argc, argv, splits.configuration());
   });
 }

@@ -42,6 +42,11 @@ struct Split {
   uint64_t end;
   bool is_compressed = false;
   std::string host;  // empty: all processes see it
+
+  // The file, as the program's user names it.
+  [[nodiscard]] std::string name() const { return host.empty() ? path : host + ":" + path; }
+  // A host's own file that nobody has looked at, as for_each_split() does.
+  [[nodiscard]] bool is_unseen() const { return end == kUnknownEnd && !is_compressed; }
 };
 
 // Files in parts of about the same size, the same wherever it is computed; they become part of input_plan(). An empty
@@ -79,7 +84,8 @@ class FileSplits {
   [[nodiscard]] std::map<std::string, std::string> configuration() const {
     std::string hosts;
     for (const Split& split : splits_) hosts.append(&split == splits_.data() ? "" : ",").append(split.host);
-    return {{MPI_D_O_TASKS, std::to_string(std::max<size_t>(size(), 1))}, {MPI_D_INPUT_HOSTS, hosts}};
+    // The names are in mpid.h, which needs MPI.
+    return {{"MPI_D_O_TASKS", std::to_string(std::max<size_t>(size(), 1))}, {"MPI_D_INPUT_HOSTS", hosts}};
   }
 
   // Calls with each split that is a task's.
@@ -107,7 +113,7 @@ class FileSplits {
     const size_t of_each = splits_.empty() ? 0 : (count + splits_.size() - 1) / splits_.size();
     for (const Split& split : splits_) {
       if (!split.host.empty())
-        throw std::runtime_error("cannot look for samples in " + split.host + ":" + split.path +
+        throw std::runtime_error("cannot look for samples in " + split.name() +
                                  ", which only that host has: name files that all processes see");
       if (split.is_compressed) places.push_back({split, of_each * items});
       for (size_t i = 0; i < of_each && !split.is_compressed; ++i) places.push_back({part(split, of_each, i), items});
@@ -116,10 +122,11 @@ class FileSplits {
   }
 
  private:
-  // As scp has it: 0 unless a colon comes before the first slash. ./a:/b is a file.
+  // 0 unless a colon comes before the first slash, as scp has it, and no other slash behind that. ./a:/b is a file.
   static size_t end_of_host(const std::string& path) {
-    const size_t colon = path.find(":/");
-    return colon == std::string::npos || path.find('/') < colon ? 0 : colon;
+    const size_t slash = path.find('/');
+    if (slash == std::string::npos || slash < 2 || path[slash - 1] != ':' || path.compare(slash, 2, "//") == 0) return 0;
+    return slash - 1;
   }
 
   [[nodiscard]] Split whole_file(const std::string& path, uint64_t size) const {
@@ -135,10 +142,12 @@ class FileSplits {
   // Of this host, as it is now.
   [[nodiscard]] Split own_file(const Split& split) const {
     if (MPI_D_Is_this_host(split.host.c_str()) == 0)
-      throw std::runtime_error("cannot read " + split.host + ":" + split.path +
-                               " on another host: only MapReduce jobs that MPI_D_Init() tells of it "
+      throw std::runtime_error("cannot read " + split.name() +
+                               " on another host: only MapReduce jobs whose MPI_D_Init() knows of it "
                                "(configuration() of the splits) run its task there");
-    return whole_file(split.path, size_of(split.path));
+    Split own = whole_file(split.path, size_of(split.path));
+    own.host = split.host;
+    return own;
   }
 
   static uint64_t size_of(const std::string& path) {
@@ -164,9 +173,10 @@ class FileSplits {
 // Reads a file from some place on; the contents of a compressed one from their beginning.
 class InputFile {
  public:
-  // Of a host's own file, for_each_split() knows what is in it.
   InputFile(const Split& split, uint64_t begin) : path_(split.path), position_(begin) {
-    if (!split.host.empty()) throw std::runtime_error("cannot read " + split.host + ":" + path_ + " here");
+    if (split.is_unseen())
+      throw std::runtime_error("cannot read " + split.name() +
+                               " in every process, which only that host has: name a file that all processes see");
     if (split.is_compressed) {
       compressed_ = MPI_D_Decompress_open(path_.c_str());
       if (compressed_ == nullptr) fail_with_compressed_file();

@@ -37,8 +37,8 @@ typedef enum {
 } MPI_D_Mode;
 
 /* The configuration: pairs, of which the last has NULL as its key. The names below are all there are. Those from
- * MPI_D_O_TASKS on, but for MPI_D_INPUT_PLAN and MPI_D_INPUT_HOSTS, are also looked for in the environment, which counts
- * more. Sizes may have a unit, as in 64M. */
+ * MPI_D_O_TASKS on, but for MPI_D_INPUT_PLAN and MPI_D_INPUT_HOSTS, are also looked for in the environment, which
+ * counts more. Sizes may have a unit, as in 64M. */
 typedef struct {
   const char* key;
   const char* value;

@@ -1,5 +1,6 @@
-/* Compressed files of key-value jobs, by gzip and zstd: functions of libmpid that text_files.hpp, record_files.hpp,
- * job_files.hpp and the Python package read and write them with. Needs no MPI, and no MPI_D_Init().
+/* Files of key-value jobs that gzip and zstd have compressed, or that only one host has: functions of libmpid that
+ * text_files.hpp, record_files.hpp, job_files.hpp and the Python package read and write them with. Needs no MPI, and no
+ * MPI_D_Init().
  *
  * What is wrong is said by MPI_D_File_error(), with the file's name. Different files may be used by different threads.
  */
@@ -43,6 +44,10 @@ void MPI_D_Compress_close(MPI_D_Compression* file);
 /* What the names of part files end with by MPI_D_OUTPUT_CODEC, when MPI_D_Init() has been called: "", ".gz" or ".zst".
  */
 const char* MPI_D_Part_suffix(void);
+
+/* Whether this host has that name: 1 or 0. Names are what `hostname` says, without regard to case; one of the two may
+ * have a domain. */
+int MPI_D_Is_this_host(const char* name);
 
 #ifdef __cplusplus
 }

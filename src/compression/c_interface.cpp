@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/host_names.h"
 #include "compression/codec.h"
 #include "compression/compressor.h"
 #include "compression/decompressor.h"
@@ -90,5 +91,9 @@ SPILLWAY_EXPORT int MPI_D_Compress_finish(MPI_D_Compression* file) {
 SPILLWAY_EXPORT void MPI_D_Compress_close(MPI_D_Compression* file) { delete file; }
 
 SPILLWAY_EXPORT const char* MPI_D_Part_suffix(void) { return suffix_of(part_codec); }
+
+SPILLWAY_EXPORT int MPI_D_Is_this_host(const char* name) {
+  return spillway::base::is_same_host(name, spillway::base::host_name().data()) ? 1 : 0;
+}
 
 }  // extern "C"

@@ -114,7 +114,8 @@ std::vector<std::string> input_hosts(const std::string& text) {
     else
       hosts.back() += letter;
   }
-  const bool is_anywhere = std::all_of(hosts.begin(), hosts.end(), [](const std::string& host) { return host.empty(); });
+  const bool is_anywhere =
+      std::all_of(hosts.begin(), hosts.end(), [](const std::string& host) { return host.empty(); });
   return is_anywhere ? std::vector<std::string>() : hosts;
 }
 
@@ -151,8 +152,7 @@ constexpr Item kItems[] = {
     {MPI_D_OUTPUT_CODEC, true,
      [](Configuration& c, const char* k, const char* v) { c.output_codec = output_codec(k, v); }},
     {MPI_D_INPUT_PLAN, false, [](Configuration& c, const char*, const char* v) { c.input_plan = v; }},
-    {MPI_D_INPUT_HOSTS, false,
-     [](Configuration& c, const char*, const char* v) { c.input_hosts = input_hosts(v); }},
+    {MPI_D_INPUT_HOSTS, false, [](Configuration& c, const char*, const char* v) { c.input_hosts = input_hosts(v); }},
     {MPI_D_REDUCTION_GROUP, true,
      [](Configuration& c, const char* k, const char* v) { c.reduction_group = task_count(k, v); }},
     {MPI_D_LATENCY, true, [](Configuration& c, const char* k, const char* v) { c.latency_ns = duration_ns(k, v); }},

@@ -23,11 +23,11 @@ struct Configuration {
   std::string checkpoint_directory;  // empty: there are none
   uint64_t checkpoint_interval_ns = 2'000'000'000;
   compression::Codec output_codec = compression::Codec::none;
-  std::string input_plan;           // what the program has planned of its input, the same in all processes
+  std::string input_plan;                // what the program has planned of its input, the same in all processes
   std::vector<std::string> input_hosts;  // of each O task, where its input is; empty: all may run anywhere
-  int reduction_group = 0;          // processes that combine together before they send; 0: those of a machine
-  uint64_t latency_ns = 1'000'000;  // of the streaming mode, as the next one
-  uint64_t window_ns = 0;           // 0: windows end when the program says so
+  int reduction_group = 0;               // processes that combine together before they send; 0: those of a machine
+  uint64_t latency_ns = 1'000'000;       // of the streaming mode, as the next one
+  uint64_t window_ns = 0;                // 0: windows end when the program says so
 };
 
 // Throws Failure, which names the entry. `conf` may be null.

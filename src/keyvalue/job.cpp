@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/host_names.h"
 #include "keyvalue/failure.h"
 #include "keyvalue/iteration_job.h"
 #include "keyvalue/map_reduce_job.h"
@@ -33,6 +34,16 @@ int local_process_count(MPI_Comm communicator) {
   MPI_Comm_size(node, &count);
   MPI_Comm_free(&node);
   return count;
+}
+
+std::vector<std::string> hosts_of_processes(MPI_Comm communicator, int process_count) {
+  const base::HostName here = base::host_name();
+  std::vector<base::HostName> all(static_cast<size_t>(process_count));
+  MPI_Allgather(here.data(), here.size(), MPI_CHAR, all.data(), here.size(), MPI_CHAR, communicator);
+  std::vector<std::string> hosts;
+  hosts.reserve(all.size());
+  for (const base::HostName& name : all) hosts.emplace_back(name.data());
+  return hosts;
 }
 
 // Each process has planned by itself, from files that may have changed meanwhile.
@@ -87,7 +98,8 @@ Job::Job(MPI_D_Mode mode, const Configuration& configuration)
 }
 
 void Job::find_hosts() {
-  task_hosts_ = TaskHosts(communicator_, placement_, configuration_.input_hosts);
+  const std::vector<std::string> hosts = hosts_of_processes(communicator_, placement_.process_count());
+  task_hosts_ = TaskHosts(hosts, placement_, configuration_.input_hosts);
   if (!control_) return;
   control_->tell_host(task_hosts_.here());
   if (placement_.process() == 0) control_->tell_hosts_of_tasks(task_hosts_.of_tasks());

@@ -34,7 +34,7 @@ class MapReduceJob final : public Job {
   void end_o_phase();
 
   Phase phase_ = Phase::o;
-  std::vector<int> own_o_tasks_;                     // where nobody gives them out
+  std::vector<int> own_o_tasks_;  // where nobody gives them out
   size_t next_own_o_task_ = 0;
   int next_task_ = 0;                                // of the A phase
   bool has_begun_only_task_ = false;                 // of the common mode

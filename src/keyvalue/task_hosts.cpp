@@ -1,29 +1,12 @@
 #include "keyvalue/task_hosts.h"
 
-#include <strings.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <climits>
 
+#include "base/host_names.h"
 #include "keyvalue/failure.h"
 
 namespace spillway::keyvalue {
 namespace {
-
-using HostName = std::array<char, HOST_NAME_MAX + 1>;
-
-std::vector<std::string> hosts_of_processes(MPI_Comm communicator, int process_count) {
-  HostName here{};
-  gethostname(here.data(), here.size() - 1);
-  std::vector<HostName> all(static_cast<size_t>(process_count));
-  MPI_Allgather(here.data(), here.size(), MPI_CHAR, all.data(), here.size(), MPI_CHAR, communicator);
-  std::vector<std::string> hosts;
-  hosts.reserve(all.size());
-  for (const HostName& name : all) hosts.emplace_back(name.data());
-  return hosts;
-}
 
 [[noreturn]] void refuse_host(const std::string& host, size_t task, const std::vector<std::string>& hosts) {
   std::string known;
@@ -35,17 +18,6 @@ std::vector<std::string> hosts_of_processes(MPI_Comm communicator, int process_c
 }
 
 }  // namespace
-
-bool is_same_host(const std::string& name, const std::string& other) {
-  const size_t length = std::min(name.find('.'), name.size());
-  const size_t other_length = std::min(other.find('.'), other.size());
-  const bool have_both_domains = length != name.size() && other_length != other.size();
-  if (have_both_domains) return strcasecmp(name.c_str(), other.c_str()) == 0;
-  return length == other_length && strncasecmp(name.c_str(), other.c_str(), length) == 0;
-}
-
-TaskHosts::TaskHosts(MPI_Comm communicator, const Placement& placement, const std::vector<std::string>& hosts)
-    : TaskHosts(hosts_of_processes(communicator, placement.process_count()), placement, hosts) {}
 
 TaskHosts::TaskHosts(const std::vector<std::string>& host_of_process, const Placement& placement,
                      const std::vector<std::string>& hosts) {
@@ -69,8 +41,8 @@ TaskHosts::TaskHosts(const std::vector<std::string>& host_of_process, const Plac
     if (processes_[number].back() == placement.process()) here_ = static_cast<int>(number);
   }
   for (const std::string& host : hosts) {
-    const auto found =
-        std::find_if(known.begin(), known.end(), [&](const std::string& name) { return is_same_host(name, host); });
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](const std::string& name) { return base::is_same_host(name, host); });
     if (!host.empty() && found == known.end()) refuse_host(host, of_tasks_.size(), known);
     of_tasks_.push_back(host.empty() ? kAnywhere : static_cast<int>(found - known.begin()));
   }

@@ -1,8 +1,6 @@
 // Which hosts have the input of which O tasks (MPI_D_INPUT_HOSTS), and so which processes may run them.
 #pragma once
 
-#include <mpi.h>
-
 #include <string>
 #include <vector>
 
@@ -10,24 +8,19 @@
 
 namespace spillway::keyvalue {
 
-// As a program may write it: hosts without regard to case, with or without their domain.
-bool is_same_host(const std::string& name, const std::string& other);
-
 class TaskHosts {
  public:
   // Anywhere.
   TaskHosts() = default;
-  // Collective over `communicator`. `hosts` has one name for each O task, or an empty one where it may run anywhere.
-  // Throws Failure where a host has no process, or the numbers differ.
-  TaskHosts(MPI_Comm communicator, const Placement& placement, const std::vector<std::string>& hosts);
-  // The same with what each process's host is.
+  // `hosts` has one name for each O task, or an empty one where it may run anywhere. Throws Failure where a host has no
+  // process, the numbers differ, or the mode is another.
   TaskHosts(const std::vector<std::string>& host_of_process, const Placement& placement,
             const std::vector<std::string>& hosts);
 
   // A number for the host of each O task, or kAnywhere; none at all where all of them may run anywhere.
   static constexpr int kAnywhere = -1;
   const std::vector<int>& of_tasks() const { return of_tasks_; }
-  // The number of this process's host; kAnywhere where no task is only there.
+  // The number of this process's host.
   int here() const { return here_; }
 
   // The O tasks of this process where nobody gives them out: the processes of a host take turns, and of the tasks that

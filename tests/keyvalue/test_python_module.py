@@ -234,6 +234,19 @@ def test_input_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         mpid.LineSplits([tmp_path])
     with pytest.raises(ValueError, match="at least one byte"):
         mpid.LineSplits([], 0)
+    for path in ("./a:/b", "://b", "s3://b", ":/b", "a:b"):  # these name no host
+        with pytest.raises(FileNotFoundError, match=path):
+            mpid.LineSplits([path])
+
+
+def test_a_host_s_own_file_is_looked_at_when_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "seen").write_text("a\n")
+    splits = mpid.LineSplits(["node1.example.org:/not/here", tmp_path / "seen"])
+    assert splits.conf == {"MPI_D_O_TASKS": "2", "MPI_D_INPUT_HOSTS": "node1.example.org,"}
+    assert splits[0].name == "node1.example.org:/not/here" and splits[1].name == str(tmp_path / "seen")
+    assert mpid.LineSplits([]).conf == {"MPI_D_O_TASKS": "1", "MPI_D_INPUT_HOSTS": ""}
+    with pytest.raises(ValueError, match="cannot look for samples in node1.example.org:/not/here, which only"):
+        mpid.sampled_lines(splits)
 
 
 def test_a_sample_is_of_lines_from_everywhere(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def send_words(task, tasks, emit):
         for line in split.lines():
             words.update(line.split())
         for word in words:
-            emit(word, split.path)
+            emit(word, split.name)
 
 
 def write_index(task, tasks, groups):
@@ -28,4 +28,4 @@ def write_index(task, tasks, groups):
             output.write(f"{word}\t{','.join(sorted(set(files)))}\n")
 
 
-mpid.MapReduce(map=send_words, reduce=write_index).run(o_tasks=max(len(splits), 1))
+mpid.MapReduce(map=send_words, reduce=write_index).run(conf=splits.conf)

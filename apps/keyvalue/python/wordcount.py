@@ -25,4 +25,4 @@ def write_counts(task, tasks, groups):
             output.write(f"{word}\t{sum(counts)}\n")
 
 
-mpid.MapReduce(map=count_words, reduce=write_counts, value=int, combine="sum").run(o_tasks=max(len(splits), 1))
+mpid.MapReduce(map=count_words, reduce=write_counts, value=int, combine="sum").run(conf=splits.conf)

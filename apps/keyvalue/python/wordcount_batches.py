@@ -29,7 +29,7 @@ def write_counts(side):
             output.write(b"%s\t%d\n" % (word, sum(counts)))
 
 
-with mpid.Init(key=bytes, value=int, combine="sum", o_tasks=max(len(splits), 1)):
+with mpid.Init(key=bytes, value=int, combine="sum", conf=splits.conf):
     for side in mpid.tasks():
         if side is mpid.COMM_BIPARTITE_A:
             write_counts(side)

@@ -5,8 +5,9 @@ import stat
 import sys
 from dataclasses import dataclass
 from types import TracebackType
-from typing import BinaryIO, Iterator, List, Optional, Sequence, Tuple, Type, Union
+from typing import BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple, Type, Union
 
+from . import _library
 from ._compressed import compressing_writer, is_compressed, open_contents, part_suffix
 from ._plans import planned
 
@@ -18,13 +19,20 @@ _BLOCK_BYTES = 1 << 20
 class Split:
     """Part of a file. To it belong the lines whose first byte is in it.
 
-    A compressed file is one part: its bytes are those of the contents, and the end is not known.
+    A compressed file is one part: its bytes are those of the contents, and the end is not known. So is a file that
+    only one host has, which is looked at when it is read.
     """
 
     path: str
     begin: int
     end: int
     is_compressed: bool = False
+    host: str = ""  # empty: all processes see it
+
+    @property
+    def name(self) -> str:
+        """The file, as the program's user names it."""
+        return f"{self.host}:{self.path}" if self.host else self.path
 
     def blocks(self, block_bytes: int = _BLOCK_BYTES) -> Iterator[bytes]:
         """Its bytes, some lines at a time: whole lines of about as many bytes together."""
@@ -33,7 +41,7 @@ class Split:
     def lines(self, encoding: Optional[str] = "utf-8") -> Iterator[Union[str, bytes]]:
         """Without their newlines; as bytes where `encoding` is None. ValueError: bytes that it does not have."""
         if encoding is not None and "\n".encode(encoding) != b"\n":
-            raise ValueError(f"lines of text in {encoding} cannot be found\n  Remedy: convert {self.path} to UTF-8.")
+            raise ValueError(f"lines of text in {encoding} cannot be found\n  Remedy: convert {self.name} to UTF-8.")
         for position, block in self._placed_blocks(_BLOCK_BYTES):
             if encoding is None:
                 lines: Sequence[Union[str, bytes]] = block.split(b"\n")
@@ -58,7 +66,17 @@ class Split:
                 position += len(block)
 
     def _opened(self) -> BinaryIO:
-        return open_contents(self.path) if self.is_compressed else open(self.path, "rb")  # type: ignore[return-value]
+        is_packed = self._own_file_is_compressed() if self.host else self.is_compressed
+        return open_contents(self.path) if is_packed else open(self.path, "rb")  # type: ignore[return-value]
+
+    def _own_file_is_compressed(self) -> bool:
+        if not _library.load().MPI_D_Is_this_host(os.fsencode(self.host)):
+            raise ValueError(
+                f"cannot read {self.name} on another host: only MapReduce jobs whose Init() knows of it "
+                "(conf=splits.conf) run its task there"
+            )
+        _size_of(self.path)
+        return is_compressed(self.path)
 
     def _decoded(self, block: bytes, position: int, encoding: str) -> str:
         try:
@@ -66,15 +84,29 @@ class Split:
         except UnicodeDecodeError as error:
             of_contents = " of its contents" if self.is_compressed else ""
             raise ValueError(
-                f"{self.path}, byte {position + error.start}{of_contents}: no text in {encoding}: {error.reason}\n"
+                f"{self.name}, byte {position + error.start}{of_contents}: no text in {encoding}: {error.reason}\n"
                 "  Remedy: name its encoding, or take lines as bytes with encoding=None."
             ) from None
+
+
+def _size_of(path: str) -> int:
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError(f"cannot read {path}: it is not a regular file")
+    return status.st_size
+
+
+def _host_and_path(path: str) -> Tuple[str, str]:
+    """No host unless a colon comes before the first slash, as scp has it, and no other slash behind that."""
+    host, slash, rest = path.partition(":/")
+    return ("", path) if not host or "/" in host or not slash or rest.startswith("/") else (host, "/" + rest)
 
 
 class LineSplits(Sequence[Split]):
     """Files in parts of about the same size, the same wherever it is computed. An empty file has none.
 
-    A file that gzip or zstd has compressed can be read only from its beginning: it is one part.
+    A file that gzip or zstd has compressed can be read only from its beginning: it is one part. So is `host:/path`, a
+    file of that host's own, which nobody else looks at.
     """
 
     def __init__(self, paths: Sequence[Union[str, "os.PathLike[str]"]], split_bytes: int = _SPLIT_BYTES) -> None:
@@ -82,13 +114,15 @@ class LineSplits(Sequence[Split]):
             raise ValueError("parts of files need at least one byte")
         self._splits: List[Split] = []
         for path in map(os.fspath, paths):
-            status = os.stat(path)
-            if not stat.S_ISREG(status.st_mode):
-                raise ValueError(f"cannot read {path}: it is not a regular file")
+            host, own_path = _host_and_path(path)
+            if host:
+                self._splits.append(Split(own_path, 0, sys.maxsize, False, host))
+                continue
+            size = _size_of(path)
             if is_compressed(path):
                 self._splits.append(Split(path, 0, sys.maxsize, True))
                 continue
-            size, count = status.st_size, -(-status.st_size // split_bytes)
+            count = -(-size // split_bytes)
             places = [size * number // max(count, 1) for number in range(count + 1)]
             self._splits += [Split(path, begin, end) for begin, end in zip(places, places[1:])]
         planned(self._splits)
@@ -98,6 +132,12 @@ class LineSplits(Sequence[Split]):
 
     def __getitem__(self, number):  # type: ignore[no-untyped-def]
         return self._splits[number]
+
+    @property
+    def conf(self) -> Dict[str, str]:
+        """What Init() is to know of a MapReduce job with this input: an O task for each part, and where it may run."""
+        hosts = ",".join(split.host for split in self._splits)
+        return {"MPI_D_O_TASKS": str(max(len(self), 1)), "MPI_D_INPUT_HOSTS": hosts}
 
     def of_task(self, task: int, tasks: int) -> List[Split]:
         return self._splits[task::tasks]
@@ -119,6 +159,10 @@ def sampled_lines(splits: Sequence[Split]) -> List[bytes]:
     sample: List[bytes] = []
     for split in splits:
         count = -(-places // len(splits))
+        if split.host:
+            raise ValueError(
+                f"cannot look for samples in {split.name}, which only that host has: name files that all processes see"
+            )
         if split.is_compressed:
             lines = zip(range(count * lines_of_place), split.lines(None))
             sample += [line[:line_bytes] for _, line in lines]

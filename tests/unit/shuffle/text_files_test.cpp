@@ -2,10 +2,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <spillway/text_files.hpp>
 #include <string>
 #include <vector>
 
+#include "base/host_names.h"
 #include "storage/scratch_directory.h"
 
 namespace spillway::mpid {
@@ -29,6 +31,16 @@ class TextFiles : public testing::Test {
     for (int task = 0; task < tasks; ++task)
       splits.for_each_line(task, tasks, [&](std::string_view line) { lines.emplace_back(line); });
     return lines;
+  }
+
+  template <typename Function>
+  static std::string message_of(Function function) {
+    try {
+      function();
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
   }
 
   storage::ScratchDirectory directory_;
@@ -103,6 +115,33 @@ TEST_F(TextFiles, what_goes_wrong_in_a_line_is_said_with_its_place) {
       }
     }
   }
+}
+
+TEST_F(TextFiles, a_host_s_own_file_is_looked_at_when_it_is_read) {
+  const std::string host = base::host_name().data();
+  const std::string path = write("text", "a\nb\n");
+  const std::string gone = write("gone", "");
+  const LineSplits splits({host + ":" + path, write("plain", "c"), host + ":" + gone}, 1);
+  EXPECT_EQ(splits.configuration(),
+            (std::map<std::string, std::string>{{"MPI_D_O_TASKS", "3"}, {"MPI_D_INPUT_HOSTS", host + ",," + host}}));
+  write("text", "other\nlines\n");
+  std::vector<std::string> lines;
+  splits.for_each_line(0, 1, [&](std::string_view line) { lines.emplace_back(line); });
+  EXPECT_EQ(lines, (std::vector<std::string>{"other", "lines", "c"}));
+  splits.for_each_split(0, 3, [&](const Split& split) { EXPECT_EQ(split.name(), host + ":" + path); });
+  std::filesystem::remove(gone);
+  const auto ignore = [](std::string_view) {};
+  EXPECT_EQ(message_of([&] { splits.for_each_line(2, 3, ignore); }),
+            "cannot read " + gone + ": No such file or directory");
+  EXPECT_EQ(message_of([&] {
+              LineSplits({"elsewhere:" + path}, 1).for_each_line(0, 1, ignore);
+            }).find("cannot read elsewhere:" + path + " on another host: "),
+            0u);
+  EXPECT_EQ(message_of([&] { sampled_lines(splits); }).find("cannot look for samples in " + host + ":" + path), 0u);
+  EXPECT_EQ(message_of([&] { LineReader(splits[0]); }).find("cannot read " + host + ":" + path + " in every"), 0u);
+  for (const std::string not_of_host : {"./a:/b", "://b", "s3://b", ":/b", "a:b"})
+    EXPECT_EQ(message_of([&] { LineSplits({not_of_host}, 1); }),
+              "cannot read " + not_of_host + ": No such file or directory");
 }
 
 TEST_F(TextFiles, words_are_what_is_between_spaces) {

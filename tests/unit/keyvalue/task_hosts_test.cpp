@@ -1,0 +1,73 @@
+#include "keyvalue/task_hosts.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/host_names.h"
+#include "keyvalue/failure.h"
+
+namespace spillway::keyvalue {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Placement placement_of(int process, int process_count, int o_tasks, MPI_D_Mode mode = MPI_D_MODE_MAPREDUCE) {
+  Configuration configuration;
+  configuration.o_tasks = o_tasks;
+  return {mode, configuration, process, process_count};
+}
+
+std::string refusal_of(const Placement& placement, const Names& of_tasks) {
+  try {
+    const TaskHosts hosts(Names(static_cast<size_t>(placement.process_count()), "one"), placement, of_tasks);
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), MPI_D_ERR_CONF);
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(TaskHosts, a_host_is_known_with_and_without_its_domain) {
+  EXPECT_TRUE(base::is_same_host("node1", "NODE1"));
+  EXPECT_TRUE(base::is_same_host("node1", "node1.example.org"));
+  EXPECT_TRUE(base::is_same_host("node1.Example.org", "node1.example.org"));
+  EXPECT_FALSE(base::is_same_host("node1.example.org", "node1.example.com"));
+  EXPECT_FALSE(base::is_same_host("node1", "node10"));
+  EXPECT_FALSE(base::is_same_host("node10.example.org", "node1"));
+  EXPECT_FALSE(base::is_same_host("", "node1"));
+  EXPECT_TRUE(base::is_same_host(base::host_name().data(), base::host_name().data()));
+}
+
+TEST(TaskHosts, each_task_is_run_once_by_a_process_of_its_host) {
+  const Names processes = {"one", "two", "one", "three"};
+  const Names of_tasks = {"one", "", "one", "two", "one", "TWO.example.org", ""};
+  const std::vector<std::vector<int>> expected = {{0, 4}, {1, 3, 5}, {2, 6}, {}};
+  for (int process = 0; process < 4; ++process) {
+    const Placement placement = placement_of(process, 4, 7);
+    const TaskHosts hosts(processes, placement, of_tasks);
+    EXPECT_EQ(hosts.of_tasks(), (std::vector<int>{0, -1, 0, 1, 0, 1, -1}));
+    EXPECT_EQ(hosts.here(), (std::vector<int>{0, 1, 0, 2})[static_cast<size_t>(process)]);
+    EXPECT_EQ(hosts.own_tasks(placement), expected[static_cast<size_t>(process)]);
+  }
+}
+
+TEST(TaskHosts, without_hosts_tasks_are_those_of_processes_in_turn) {
+  EXPECT_EQ(TaskHosts().own_tasks(placement_of(1, 3, 8)), (std::vector<int>{1, 4, 7}));
+  EXPECT_TRUE(TaskHosts().own_tasks(placement_of(2, 3, 2)).empty());
+}
+
+TEST(TaskHosts, what_does_not_fit_the_job_is_refused) {
+  EXPECT_EQ(refusal_of(placement_of(0, 2, 2), {"", "lost"}),
+            "O task 1 has its input on host lost, where this job has no process: those are on one\n"
+            "  Remedy: start it on that host, too, or name the host as `hostname` does there");
+  EXPECT_EQ(
+      refusal_of(placement_of(0, 2, 3), {"", "one"}).find("MPI_D_INPUT_HOSTS is about 2 O tasks, and the job has 3"),
+      0u);
+  for (const MPI_D_Mode mode : {MPI_D_MODE_COMMON, MPI_D_MODE_ITERATION, MPI_D_MODE_STREAMING})
+    EXPECT_EQ(refusal_of(placement_of(0, 2, 1, mode), {"one"}).find("MPI_D_INPUT_HOSTS is of the MapReduce mode"), 0u);
+}
+
+}  // namespace
+}  // namespace spillway::keyvalue
