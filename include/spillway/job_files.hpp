@@ -163,7 +163,7 @@ class FileSplits {
     const auto border = [&](uint64_t part) {
       return whole.begin + (units / count * part + std::min(part, units % count)) * unit_bytes_;
     };
-    return {whole.path, border(i), border(i + 1)};
+    return {whole.path, border(i), border(i + 1), false, ""};
   }
 
   const uint64_t unit_bytes_;

@@ -34,7 +34,7 @@ def words_of(folder: Path) -> Counter:
     return Counter({word: int(count) for word, count in (line.split("\t") for line in lines)})
 
 
-def test_words_of_a_host_s_own_files_are_counted(
+def test_a_host_s_own_files_give_what_others_do(
     run: Runner,
     run_job: Callable,
     run_python: Callable,
@@ -44,22 +44,14 @@ def test_words_of_a_host_s_own_files_are_counted(
     files: List[str],
     tmp_path: Path,
 ) -> None:
-    run_job(["--slots", 1, "-n", 2, "-A", 2, "--memory", "256M"], "wordcount", tmp_path / "mpidrun", *files)
-    run(*plain_mpi(flavour, 2), key_value_program("wordcount"), tmp_path / "mpiexec", *files)
-    run_python(["--plain", "-n", 3], PROGRAMS / "wordcount.py", tmp_path / "python", *files)
-    for folder in ("mpidrun", "mpiexec", "python"):
-        assert words_of(tmp_path / folder) == EXPECTED
-
-
-def test_an_index_has_the_names_with_their_hosts(
-    run_job: Callable, run_python: Callable, files: List[str], tmp_path: Path
-) -> None:
-    expected = {f"{word}\t{','.join(sorted([*files[:1], *files[2:]]))}" for word in EXPECTED}
-    run_job(["--plain", "-n", 2], "inverted-index", tmp_path / "out", *files)
+    run_job(["--slots", 1, "-n", 2, "-A", 2, "--memory", "256M"], "wordcount", tmp_path / "counts", *files)
+    assert words_of(tmp_path / "counts") == EXPECTED
+    run(*plain_mpi(flavour, 3), key_value_program("inverted-index"), tmp_path / "mpiexec", *files)
     run_python(["--plain", "-n", 2], PROGRAMS / "inverted_index.py", tmp_path / "python", *files)
-    for folder in ("out", "python"):
+    index = {f"{word}\t{','.join(sorted([*files[:1], *files[2:]]))}" for word in EXPECTED}
+    for folder in ("mpiexec", "python"):
         parts = [path.read_text().splitlines() for path in (tmp_path / folder).iterdir()]
-        assert {line for part in parts for line in part} == expected
+        assert {line for part in parts for line in part} == index
 
 
 def test_a_job_goes_on_with_them_from_its_checkpoint(run_python: Callable, files: List[str], tmp_path: Path) -> None:
@@ -69,29 +61,35 @@ def test_a_job_goes_on_with_them_from_its_checkpoint(run_python: Callable, files
     assert "goes on from its checkpoint (restart 1 of 1)" in finished.stderr
     assert words_of(tmp_path / "out") == EXPECTED
     begun = Counter(line.split()[0] for line in (tmp_path / "tasks").read_text().splitlines())
-    assert set(begun) == set("012345") and begun["4"] == 2 and sum(begun.values()) <= 8  # one more of each process
+    assert set(begun) == set("012345") and begun["4"] == 2 and sum(begun.values()) < 12
 
 
-def test_what_cannot_be_is_refused(run_job: Callable, run_python: Callable, files: List[str], tmp_path: Path) -> None:
-    way, out, missing = ["--plain", "-n", 2], tmp_path / "out", tmp_path / "missing"
-
-    def refusal(options: List[object], *paths: object) -> str:
-        finished, _ = run_job([*way, *options], "wordcount", out, *paths, status=None)
+def test_what_cannot_be_is_refused(
+    run: Runner,
+    run_python: Callable,
+    key_value_program: Callable,
+    plain_mpi: Callable,
+    flavour: str,
+    files: List[str],
+    tmp_path: Path,
+) -> None:
+    def refusal(*paths: str, **env: str) -> str:
+        words = [*plain_mpi(flavour, 2), key_value_program("wordcount"), tmp_path / "out", *paths]
+        finished = run(*words, env=env, status=None)
         assert finished.status != 0
         return finished.stderr
 
+    missing = tmp_path / "missing"
     cause = f"O task 1 has its input on host nowhere, where this job has no process: those are on {HOST}\n"
-    assert cause in refusal([], files[0], f"nowhere:{missing}")
-    assert "MPI_D_INPUT_HOSTS is about 6 O tasks, and the job has 7\n" in refusal(["-O", 7], *files)
-    assert f"O task 1: cannot read {missing}: No such file or directory" in refusal([], files[0], f"{HOST}:{missing}")
-    finished = run_python(way, PROGRAMS / "wordcount.py", out, files[0], f"{HOST}:{missing}", status=1)
-    assert f"O task 1 ended by FileNotFoundError: [Errno 2] No such file or directory: '{missing}'" in finished.stderr
+    assert cause in refusal(files[0], f"nowhere:{missing}")
+    assert "MPI_D_INPUT_HOSTS is about 6 O tasks, and the job has 7\n" in refusal(*files, MPI_D_O_TASKS="7")
+    assert f"O task 1: cannot read {missing}: No such file or directory" in refusal(files[0], f"{HOST}:{missing}")
     (tmp_path / "rounds.py").write_text(
         f"from spillway import mpid\nmpid.Init(mpid.Mode.ITERATION, conf=mpid.LineSplits(['{files[0]}']).conf)\n"
     )
-    finished = run_python([*way, "-M", "iteration"], tmp_path / "rounds.py", status=None)
+    finished = run_python(["--plain", "-n", 1, "-M", "iteration"], tmp_path / "rounds.py", status=None)
     assert finished.status != 0 and "MPI_D_INPUT_HOSTS is of the MapReduce mode" in finished.stderr
-    assert not out.exists()
+    assert not (tmp_path / "out").exists()
 
 
 def test_programs_that_look_at_all_files_say_so(

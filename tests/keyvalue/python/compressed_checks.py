@@ -1,8 +1,9 @@
-"""Checks of compressed text without a job, for test_compressed_files.py, in the folder that is named."""
+"""Checks of compressed text, and of a host's own files, without a job, for test_compressed_files.py, in the folder that is named."""
 
 import array
 import gzip
 import os
+import socket
 import sys
 import tempfile
 
@@ -29,7 +30,13 @@ with open(path, "wb") as file:
     file.write(gzip.compress(b"a\n" * 700000 + b"\xff\n"))
 message = message_of(lambda: list(splits.lines(0, 1)))
 assert message.startswith(f"{path}, byte 1400000 of its contents: no text in utf-8")
+own = mpid.LineSplits([f"{socket.gethostname()}:{path}"])
+assert next(own[0].blocks(2)) == b"a\n" and len(list(zip(range(700000), own.lines(0, 1)))) == 700000
+assert message_of(lambda: list(own.lines(0, 1))).startswith(f"{socket.gethostname()}:{path}, byte 1400000")
+elsewhere = mpid.LineSplits([f"elsewhere:{path}"])
+assert message_of(lambda: list(elsewhere.lines(0, 1))).startswith(f"cannot read elsewhere:{path} on another host: ")
 os.unlink(path)
+assert message_of(lambda: list(own.lines(0, 1))) == f"[Errno 2] No such file or directory: {path!r}"
 assert message_of(lambda: list(splits.lines(0, 1))) == f"cannot read {path}: No such file or directory"
 with open(path, "w") as file:
     file.write("plain")

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import time
 
 from spillway import mpid
 
@@ -19,6 +20,7 @@ def send(task, tasks, emit):
     with open(tasks_file, "a") as begun:
         begun.write(f"{task} {socket.gethostname()}\n")
     if task == killed and [line.split()[0] for line in open(tasks_file)].count(str(task)) == 1:
+        time.sleep(0.3)  # the others go on meanwhile
         os.kill(os.getpid(), signal.SIGKILL)
     for line in splits.lines(task, tasks):
         for word in line.split():
