@@ -68,7 +68,7 @@ def test_files_are_read_on_the_hosts_that_have_them(
     ]
     assert len(set(addresses)) == len(names) == 3 and not Path(own).exists()
     run.environment.update(network.environment)
-    where = ["--hosts", ",".join(network.hosts), "-n", 4, "-A", 2, "--mpi", flavour, "--spill-dir", spill_dir]
+    where = ["--hosts", ",".join(network.hosts), "-n", 6, "-A", 2, "--mpi", flavour, "--spill-dir", spill_dir]
     files = [f"{name}:{own}" for name in [*reversed(names), names[0]]]
     script = [sys.executable, PYTHON_PROGRAMS / "host_files.py", tmp_path / "python", tmp_path / "tasks", -1]
     words = [build_dir / "bin" / "mpidrun", *where]

@@ -66,10 +66,11 @@ class Split:
                 position += len(block)
 
     def _opened(self) -> BinaryIO:
-        is_packed = self._own_file_is_compressed() if self.host else self.is_compressed
-        return open_contents(self.path) if is_packed else open(self.path, "rb")  # type: ignore[return-value]
+        return open_contents(self.path) if self._has_compressed_file() else open(self.path, "rb")  # type: ignore[return-value]
 
-    def _own_file_is_compressed(self) -> bool:
+    def _has_compressed_file(self) -> bool:
+        if not self.host:
+            return self.is_compressed
         if not _library.load().MPI_D_Is_this_host(os.fsencode(self.host)):
             raise ValueError(
                 f"cannot read {self.name} on another host: only MapReduce jobs whose Init() knows of it "
@@ -82,7 +83,7 @@ class Split:
         try:
             return block.decode(encoding)
         except UnicodeDecodeError as error:
-            of_contents = " of its contents" if self.is_compressed else ""
+            of_contents = " of its contents" if self._has_compressed_file() else ""
             raise ValueError(
                 f"{self.name}, byte {position + error.start}{of_contents}: no text in {encoding}: {error.reason}\n"
                 "  Remedy: name its encoding, or take lines as bytes with encoding=None."

@@ -139,7 +139,7 @@ TEST_F(TextFiles, a_host_s_own_file_is_looked_at_when_it_is_read) {
             0u);
   EXPECT_EQ(message_of([&] { sampled_lines(splits); }).find("cannot look for samples in " + host + ":" + path), 0u);
   EXPECT_EQ(
-      message_of([&] { const LineReader lines(splits[0]); }).find("cannot read " + host + ":" + path + " in every"),
+      message_of([&] { const LineReader reader(splits[0]); }).find("cannot read " + host + ":" + path + " in every"),
       0u);
   for (const std::string not_of_host : {"./a:/b", "://b", "s3://b", ":/b", "a:b"})
     EXPECT_EQ(message_of([&] { LineSplits({not_of_host}, 1); }),
