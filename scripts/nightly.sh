@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes hours: random programs by the thousand, mpi4py's whole test suite, messages of gigabytes, the tests of one
-# node's jobs on several nodes, real programs.
+# node's jobs on several nodes, cases that otherwise take the MPI libraries in turn, real programs.
 # Give a seed to begin at (default: one by the date, so that every night has other programs). The logs are in
 # build/nightly; status 1 when something failed.
 set -euo pipefail
@@ -28,5 +28,6 @@ done
 for bed in virtual_nodes hosts; do
   run "tests_on_$bed" python3 -m pytest tests/apps tests/bindings tests/mpi tests/python_interface --bed "$bed"
 done
+run each_case_with_each_library python3 -m pytest tests/apps tests/faults tests/keyvalue tests/promises --all-libraries -m libraries_in_turn
 run real_programs tests/real_programs/run.py
 exit $status

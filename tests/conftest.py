@@ -6,7 +6,7 @@ import sys
 import time
 import uuid
 from pathlib import Path
-from typing import Callable, Iterator, List, Set, TypeVar
+from typing import Callable, Dict, Iterator, List, Set, TypeVar
 
 import pytest
 from bed import BEDS, Bed, made_bed
@@ -29,13 +29,36 @@ def preloaded_libraries() -> List[str]:
 
 def pytest_addoption(parser: "pytest.Parser") -> None:
     parser.addoption("--bed", choices=BEDS, default=BEDS[0], help="where the nodes of jobs are")
+    parser.addoption("--all-libraries", action="store_true", help="also where a test takes the MPI libraries in turn")
 
 
 def pytest_configure(config: "pytest.Config") -> None:
     config.addinivalue_line("markers", "one_node: of what one node does with all of the ranks")
+    config.addinivalue_line("markers", "libraries_in_turn: each case with one MPI library, as it does not depend on it")
+
+
+def beyond_their_turn(items: List["pytest.Item"]) -> List["pytest.Item"]:
+    """Of each test that is marked so, the first case with the first library, the second one with the second, and so on:
+    those left over."""
+    cases: Dict[str, Dict[str, Dict[str, pytest.Item]]] = {}  # of a test, by the other parameters, by the library
+    for item in items:
+        if item.get_closest_marker("libraries_in_turn") and "flavour" in item.callspec.params:
+            library = item.callspec.params["flavour"]
+            of_test = cases.setdefault(item.nodeid.split("[")[0], {})
+            of_test.setdefault(item.callspec.id.replace(library, "", 1), {})[library] = item
+    left = []
+    for of_test in cases.values():
+        for number, name in enumerate(sorted(of_test)):
+            libraries = sorted(of_test[name])
+            left += [of_test[name][library] for library in libraries if library != libraries[number % len(libraries)]]
+    return left
 
 
 def pytest_collection_modifyitems(config: "pytest.Config", items: List["pytest.Item"]) -> None:
+    if not config.getoption("--all-libraries"):
+        beyond = beyond_their_turn(items)
+        config.hook.pytest_deselected(items=beyond)
+        items[:] = [item for item in items if item not in set(beyond)]
     if config.getoption("--bed") == BEDS[0]:
         return
     one_node = [item for item in items if item.get_closest_marker("one_node")]

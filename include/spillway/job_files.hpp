@@ -46,7 +46,7 @@ struct Split {
   // The file, as the program's user names it.
   [[nodiscard]] std::string name() const { return host.empty() ? path : host + ":" + path; }
   // A host's own file that nobody has looked at, as for_each_split() does.
-  [[nodiscard]] bool is_unseen() const { return end == kUnknownEnd && !is_compressed; }
+  [[nodiscard]] bool is_unseen() const { return !host.empty() && end == kUnknownEnd && !is_compressed; }
 };
 
 // Files in parts of about the same size, the same wherever it is computed; they become part of input_plan(). An empty
@@ -122,9 +122,11 @@ class FileSplits {
   }
 
  private:
-  // 0 unless a colon comes before the first slash, as scp has it, and no other slash behind that. ./a:/b is a file.
+  // 0 unless a colon comes before the first slash, as scp has it, and no other slash behind that. ./a:/b is a file, and
+  // so is what begins with words that no host has for a name.
   static size_t end_of_host(const std::string& path) {
     const size_t slash = path.find('/');
+    if (path.find_first_of(", \t") < slash) return 0;
     if (slash == std::string::npos || slash < 2 || path[slash - 1] != ':' || path.compare(slash, 2, "//") == 0) return 0;
     return slash - 1;
   }
@@ -176,7 +178,7 @@ class InputFile {
   InputFile(const Split& split, uint64_t begin) : path_(split.path), position_(begin) {
     if (split.is_unseen())
       throw std::runtime_error("cannot read " + split.name() +
-                               " in every process, which only that host has: name a file that all processes see");
+                               ", which only that host has, from here: for_each_split() reads it in its task");
     if (split.is_compressed) {
       compressed_ = MPI_D_Decompress_open(path_.c_str());
       if (compressed_ == nullptr) fail_with_compressed_file();

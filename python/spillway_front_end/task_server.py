@@ -156,7 +156,7 @@ class TaskServer:
                 pairs = (word.split("=", 1) for word in words[1:])
                 self._figures[client.process] = {name: int(value) for name, value in pairs}
             return True
-        except (ValueError, OSError):
+        except (ValueError, IndexError, OSError):
             return False
 
     def _greet(self, client: _Client, words: List[str]) -> bool:

@@ -111,7 +111,7 @@ std::vector<std::string> input_hosts(const std::string& text) {
   for (const char letter : text) {
     if (letter == ',')
       hosts.emplace_back();
-    else
+    else if (letter != ' ')
       hosts.back() += letter;
   }
   const bool is_anywhere =
@@ -196,6 +196,12 @@ std::vector<std::string> usual_spill_directories() {
 }
 
 }  // namespace
+
+std::string whole_input_plan(const Configuration& configuration) {
+  std::string plan = configuration.input_plan;
+  for (const std::string& host : configuration.input_hosts) plan.append("\n").append(host);
+  return plan;
+}
 
 Configuration read_configuration(const MPI_D_Entry* conf) {
   Configuration configuration;

@@ -30,6 +30,9 @@ struct Configuration {
   uint64_t window_ns = 0;                // 0: windows end when the program says so
 };
 
+// What the program has planned of its input, and where it is.
+std::string whole_input_plan(const Configuration& configuration);
+
 // Throws Failure, which names the entry. `conf` may be null.
 Configuration read_configuration(const MPI_D_Entry* conf);
 

@@ -47,15 +47,15 @@ std::vector<std::string> hosts_of_processes(MPI_Comm communicator, int process_c
 }
 
 // Each process has planned by itself, from files that may have changed meanwhile.
-void refuse_different_plans(MPI_Comm communicator, const Configuration& configuration) {
-  std::string plan = configuration.input_plan;
-  for (const std::string& host : configuration.input_hosts) plan.append("\n").append(host);
+void refuse_different_plans(MPI_Comm communicator, const Placement& placement, const Configuration& configuration) {
+  const std::string plan = whole_input_plan(configuration) + "\n" + std::to_string(placement.o_tasks());
   const uint64_t hash = XXH3_64bits(plan.data(), plan.size());
   uint64_t most[2] = {hash, ~hash};
   MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, communicator);
   if (most[0] == ~most[1]) return;
   throw Failure(
-      MPI_D_ERR_CONF, "the processes have not planned the same input: its files are not the same for all",
+      MPI_D_ERR_CONF,
+      "the processes have not planned the same input: its files, or the numbers of O tasks, are not the same for all",
       "name files that all processes see, and that nobody writes to, and plan in all processes before Init()");
 }
 
@@ -88,10 +88,10 @@ Job::Job(MPI_D_Mode mode, const Configuration& configuration)
               directories.end());
   control_ = ControlConnection::open_if_named(placement_);
   try {
-    refuse_different_plans(communicator_, configuration);
+    refuse_different_plans(communicator_, placement_, configuration);
     if (!configuration.input_hosts.empty()) find_hosts();
-  } catch (const Failure&) {
-    tell_over();
+  } catch (const Failure& failure) {
+    if (failure.code() != MPI_D_ERR_CONTROL) tell_over();
     throw;
   }
   begin_ns_ = base::now_ns();

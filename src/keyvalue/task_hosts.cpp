@@ -1,6 +1,9 @@
 #include "keyvalue/task_hosts.h"
 
+#include <strings.h>
+
 #include <algorithm>
+#include <map>
 
 #include "base/host_names.h"
 #include "keyvalue/failure.h"
@@ -17,6 +20,22 @@ namespace {
                 "start it on that host, too, or name the host as `hostname` does there");
 }
 
+// The number of a host among those known. One that is written whole is that one, whatever others are called.
+int number_of_host(const std::string& host, size_t task, const std::vector<std::string>& known) {
+  std::vector<size_t> same;
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (strcasecmp(known[i].c_str(), host.c_str()) == 0) return static_cast<int>(i);
+    if (base::is_same_host(known[i], host)) same.push_back(i);
+  }
+  if (same.empty()) refuse_host(host, task, known);
+  if (same.size() > 1)
+    throw Failure(MPI_D_ERR_CONF,
+                  "O task " + std::to_string(task) + " has its input on host " + host + ", which may be " +
+                      known[same[0]] + " or " + known[same[1]],
+                  "write its name with the domain");
+  return static_cast<int>(same[0]);
+}
+
 }  // namespace
 
 TaskHosts::TaskHosts(const std::vector<std::string>& host_of_process, const Placement& placement,
@@ -30,21 +49,22 @@ TaskHosts::TaskHosts(const std::vector<std::string>& host_of_process, const Plac
                       std::to_string(placement.o_tasks()),
                   "leave their number to the program where files are of certain hosts (no -O, no MPI_D_O_TASKS)");
   std::vector<std::string> known;  // hosts of processes, each once
-  for (const std::string& name : host_of_process) {
-    const auto found = std::find(known.begin(), known.end(), name);
-    const auto number = static_cast<size_t>(found - known.begin());
-    if (found == known.end()) {
-      known.push_back(name);
+  std::map<std::string, int> numbers;
+  for (size_t process = 0; process < host_of_process.size(); ++process) {
+    const auto [entry, is_new] = numbers.emplace(host_of_process[process], static_cast<int>(known.size()));
+    if (is_new) {
+      known.push_back(host_of_process[process]);
       processes_.emplace_back();
     }
-    processes_[number].push_back(static_cast<int>(&name - host_of_process.data()));
-    if (processes_[number].back() == placement.process()) here_ = static_cast<int>(number);
+    processes_[static_cast<size_t>(entry->second)].push_back(static_cast<int>(process));
+    if (static_cast<int>(process) == placement.process()) here_ = entry->second;
   }
-  for (const std::string& host : hosts) {
-    const auto found = std::find_if(known.begin(), known.end(),
-                                    [&](const std::string& name) { return base::is_same_host(name, host); });
-    if (!host.empty() && found == known.end()) refuse_host(host, of_tasks_.size(), known);
-    of_tasks_.push_back(host.empty() ? kAnywhere : static_cast<int>(found - known.begin()));
+  std::map<std::string, int> written = {{"", kAnywhere}};  // names as the program gives them
+  for (size_t task = 0; task < hosts.size(); ++task) {
+    auto found = written.find(hosts[task]);
+    if (found == written.end())
+      found = written.emplace(hosts[task], number_of_host(hosts[task], task, known)).first;
+    of_tasks_.push_back(found->second);
   }
 }
 

@@ -59,6 +59,7 @@ def check_message(finished: Finished, path: Path, cause: str, rank: str) -> None
     assert "matrix-convert" in messages[0], "no remedy"
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("place", ["memory", "file"])
 @pytest.mark.parametrize("name", sorted(MALFORMED))
 def test_several_ranks_say_once_what_is_wrong(
@@ -80,6 +81,7 @@ def test_several_ranks_say_once_what_is_wrong(
     assert not (tmp_path / "clusters").exists()
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.usefixtures("nothing_left_behind")
 @pytest.mark.parametrize("name", ["truncated", "not_a_number"])
 @pytest.mark.parametrize("place", ["memory", "file"])

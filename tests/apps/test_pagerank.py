@@ -34,6 +34,7 @@ CASES = [(name, 3) for name in sorted(GRAPHS)] + [
 ]
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name, ranks", CASES)
 def test_ranks_equal_the_oracle(pagerank_ranks: RanksOf, name: str, ranks: int) -> None:
     graph = GRAPHS[name]

@@ -75,6 +75,7 @@ def test_one_process_says_what_is_wrong(
     assert not (tmp_path / "factors.u").exists()
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name", FOUND_BY_SEVERAL_RANKS)
 def test_several_ranks_say_once_what_is_wrong(run_sgd: Callable[..., Finished], tmp_path: Path, name: str) -> None:
     content, cause = MALFORMED[name]

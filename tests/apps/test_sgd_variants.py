@@ -57,6 +57,7 @@ def serial_result(
     return result
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("order", ["elements", "rows"])
 @pytest.mark.parametrize("blocks", BLOCKS)
 @pytest.mark.parametrize("side", [1, 2, 3, 4])
@@ -92,6 +93,7 @@ CASES = [
 ]
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.one_node
 @pytest.mark.usefixtures("nothing_left_behind")
 @pytest.mark.parametrize("side, order, blocks, memory", CASES)

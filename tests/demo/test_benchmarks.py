@@ -35,7 +35,7 @@ def test_pagerank(
     run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
 ) -> None:
     swaps_before = Path("/proc/swaps").read_text()
-    small = ["--scale", 20, "--ranks", 8, "--factor", 3, "--repeats", 1, "--iterations", 2]
+    small = ["--scale", 19, "--ranks", 8, "--factor", 3, "--repeats", 1, "--iterations", 2]
     small += ["--in-core-turns", 2, "--mpi", flavour, "--folder", spill_dir]
     content = measured(run, build_dir, tmp_path, "pagerank", *small)
     contenders = {row["name"]: row for row in content["contenders"]}

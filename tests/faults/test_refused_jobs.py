@@ -78,6 +78,7 @@ def test_mpi_library_of_the_other_family(run, job_command, flavour):
     assert_refused(finished, f"--mpi {other}", "is linked with", "leave --mpi away")
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     ("options", "words"),
     [

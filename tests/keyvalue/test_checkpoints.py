@@ -109,6 +109,7 @@ def test_plain_launcher_needs_no_mpidrun(
     assert tasks_of(tmp_path / "tasks")["o0"] == 1
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_files_are_noticed_and_their_tasks_run_again(
     run_with_checkpoint: Callable, tmp_path: Path, damage: Callable[[Path], None]
@@ -200,6 +201,7 @@ def test_files_of_others_are_left_alone(run_with_checkpoint: Callable, tmp_path:
     assert left == ["spillway-build", "spillway-o-notes", "spillway-round-3-4-5", "spillway-summary.json"]
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "options, message",
     [
@@ -247,6 +249,7 @@ def test_rounds_go_on_with_other_processes(iterate_with_checkpoint: Callable) ->
     assert finished.stdout.splitlines() == expected_lines(3000, 8)[3:]
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("damage, name", in_turns(DAMAGE, ["spillway-round-4-1", "spillway-round-4-done"]))
 def test_round_before_a_damaged_one_is_used(
     iterate_with_checkpoint: Callable, tmp_path: Path, damage: Callable[[Path], None], name: str
@@ -292,6 +295,7 @@ def check_end(finished: Finished, tmp_path: Path) -> None:
     assert (finished.status != 0) == (has_ended and not was_started_again), finished.report()
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("call", range(1, 40, 5))
 def test_job_may_be_killed_at_any_point_of_a_commit(
     run_job: Callable, tmp_path: Path, end_at_call: Callable, call: int
@@ -307,6 +311,7 @@ def test_job_may_be_killed_at_any_point_of_a_commit(
     assert set(lines) == set(expected)
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("call", range(1, 50, 7))
 def test_tasks_may_be_killed_at_any_point_of_a_commit(
     run_job: Callable, tmp_path: Path, end_at_call: Callable, call: int

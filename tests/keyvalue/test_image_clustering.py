@@ -100,6 +100,7 @@ CASES = [
 ]
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("bounds, cases", [("none", CASES[:3]), ("elkan", CASES), ("drake-hamerly", CASES)])
 def test_clusters_are_those_of_lloyd(
     run_job: Callable, tmp_path: Path, nothing_left_behind: None, bounds: str, cases: List
@@ -171,6 +172,7 @@ def wrong_binary(*features: float) -> bytes:
     return bytes(12) + right + bytes(12) + np.array(features, "<f4").tobytes()
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "content, message",
     [
@@ -208,6 +210,7 @@ def test_numbers_may_be_as_large_as_is_said(
     assert (tmp_path / "centers").read_text() == "1e+15 -1e+15\n"
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "words, status, message",
     [

@@ -61,7 +61,7 @@ def test_a_job_goes_on_with_them_from_its_checkpoint(run_python: Callable, files
     assert "goes on from its checkpoint (restart 1 of 1)" in finished.stderr
     assert words_of(tmp_path / "out") == EXPECTED
     begun = Counter(line.split()[0] for line in (tmp_path / "tasks").read_text().splitlines())
-    assert set(begun) == set("012345") and begun["4"] == 2 and sum(begun.values()) < 12
+    assert set(begun) == set("012345") and begun["4"] == 2 and sum(begun.values()) <= 10
 
 
 def test_what_cannot_be_is_refused(
@@ -101,4 +101,4 @@ def test_programs_that_look_at_all_files_say_so(
         assert stderr.startswith(f"{name}: cannot look for samples in {path}, which only that host has: name files")
     for name, *words in (("keyvalue-kmeans", out, 2, 3), ("keyvalue-pagerank", out, 2)):
         stderr = run(key_value_program(name), *words, path, status=1).stderr
-        assert stderr.startswith(f"{name}: cannot read {path} in every process, which only that host has: name a file")
+        assert stderr.startswith(f"{name}: cannot read {path}, which only that host has, from here: for_each_split()")

@@ -79,6 +79,7 @@ def read_ranks(folder: Path) -> Dict[int, float]:
     return ranks
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name, way", in_turns(sorted(GRAPHS), WAYS))
 def test_ranks_are_those_of_python(
     run_job: Callable, tmp_path: Path, nothing_left_behind: None, way: List[object], name: str
@@ -97,6 +98,7 @@ def test_graph_larger_than_memory_is_ranked(run_job: Callable, tmp_path: Path, n
     assert report["spilled_bytes"] > 1 << 20
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "lines, message",
     [
@@ -175,6 +177,7 @@ def check_centers(path: Path, stdout: str, points: List[Point], clusters: int, r
         assert by_round[number] == (pytest.approx(inertia, rel=1e-9, abs=1e-9), moved)
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name, way", in_turns(sorted(POINTS), WAYS))
 def test_centers_are_those_of_python(
     run_job: Callable, tmp_path: Path, nothing_left_behind: None, way: List[object], name: str
@@ -195,6 +198,7 @@ def test_k_means_ends_after_its_rounds(run_job: Callable, tmp_path: Path, nothin
     assert report["rounds"] == 3
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "lines, message",
     [
@@ -216,6 +220,7 @@ def test_wrong_points_are_refused(
     assert not list(tmp_path.glob("centers*"))
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "words, message",
     [

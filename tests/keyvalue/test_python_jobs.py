@@ -197,6 +197,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("mistake", sorted(MISTAKES))
 def test_what_goes_wrong_ends_the_job(run_python: Callable, mistake: str) -> None:
     finished = run_python(PLAIN, PROGRAMS / "mistakes.py", mistake, status=None)

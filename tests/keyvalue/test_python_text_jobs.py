@@ -89,6 +89,7 @@ def test_text_that_cannot_be_decoded_is_named(run_python: Callable, tmp_path: Pa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name", ["wordcount.py", "wordcount_batches.py", "sort.py", "inverted_index.py"])
 def test_input_and_output_are_needed(run_python: Callable, tmp_path: Path, name: str) -> None:
     finished = run_python(["--plain", "-n", 1], APPLICATIONS / name, tmp_path / "out", status=None)

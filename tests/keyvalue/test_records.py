@@ -21,6 +21,7 @@ def test_keys_of_each_class_come_in_their_order(
     check_parts(parts, sent_records(3, RECORDS), is_number=keys not in ("string", "bytes"))
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "keys, layout",
     [
@@ -143,6 +144,7 @@ def test_the_program_may_begin_and_end_mpi_itself(run_records: Callable[..., Fin
     check_parts(received_records(tmp_path / "out", 2), sent_records(2, RECORDS))
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "options, env, named",
     [

@@ -1,12 +1,13 @@
 """mpidrun's TaskServer alone, as processes of a job talk with it."""
 
 import os
+import resource
 import socket
 from threading import Thread
 from typing import Callable, Iterator, List
 
 import pytest
-from spillway_front_end.task_server import TaskServer
+from spillway_front_end.task_server import _VERSION, MODES, TaskServer
 
 Ask = Callable[[str], str]
 
@@ -14,6 +15,7 @@ Ask = Callable[[str], str]
 @pytest.fixture
 def process() -> Iterator[Callable[[int, int], Ask]]:
     """process(number, o_tasks): one that has said hello; gives a function that sends a line and returns the answer."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)  # which the server raises
     server = TaskServer("127.0.0.1", "mapreduce")
     read_end, write_end = os.pipe()
     connections: List[socket.socket] = []
@@ -31,7 +33,7 @@ def process() -> Iterator[Callable[[int, int], Ask]]:
                 connection.sendall(f"{line}\n".encode())
                 return lines.readline().rstrip("\n")
 
-            assert ask(f"hello 3 {server.secret} {number} 2 {o_tasks} 1") == "welcome"
+            assert ask(f"hello {_VERSION} {server.secret} {number} {MODES['mapreduce']} {o_tasks} 1") == "welcome"
             return ask
 
         yield begin
@@ -40,6 +42,7 @@ def process() -> Iterator[Callable[[int, int], Ask]]:
     for connection in connections:
         connection.close()
     server.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_a_host_gets_its_own_tasks_first_and_then_those_of_nobody(process: Callable[[int, int], Ask]) -> None:

@@ -36,6 +36,7 @@ def plain_results(run, plain_mpi, phases, known_results):
     return results
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(("strategy", "slots"), [("araw", 1), ("arlw", 1), ("lrlw", 2), ("auto", 1), ("auto", 2)])
 @pytest.mark.parametrize(
     ("ranks", "arguments"),

@@ -98,9 +98,13 @@ def _size_of(path: str) -> int:
 
 
 def _host_and_path(path: str) -> Tuple[str, str]:
-    """No host unless a colon comes before the first slash, as scp has it, and no other slash behind that."""
+    """No host unless a colon comes before the first slash, as scp has it, and no other slash behind that.
+
+    Nor one of which no host has the name, as there is a comma or a space in it.
+    """
     host, slash, rest = path.partition(":/")
-    return ("", path) if not host or "/" in host or not slash or rest.startswith("/") else (host, "/" + rest)
+    is_host = host and slash and not rest.startswith("/") and not any(letter in host for letter in "/, \t")
+    return (host, "/" + rest) if is_host else ("", path)
 
 
 class LineSplits(Sequence[Split]):

@@ -40,6 +40,20 @@ TEST(TaskHosts, a_host_is_known_with_and_without_its_domain) {
   EXPECT_TRUE(base::is_same_host(base::host_name().data(), base::host_name().data()));
 }
 
+TEST(TaskHosts, a_name_that_is_written_whole_is_that_hosts_and_one_that_two_have_is_refused) {
+  const Names processes = {"one", "one.b.org", "two.a.org", "two.b.org"};
+  const Placement placement = placement_of(0, 4, 3);
+  const TaskHosts hosts(processes, placement, {"one.b.org", "ONE", "two.b.org"});
+  EXPECT_EQ(hosts.of_tasks(), (std::vector<int>{1, 0, 3}));
+  try {
+    const TaskHosts unclear(processes, placement, {"", "two", ""});
+    ADD_FAILURE() << "task 1 has got a host";
+  } catch (const Failure& failure) {
+    EXPECT_NE(std::string(failure.what()).find("O task 1 has its input on host two, which may be two.a.org or two.b.org"),
+              std::string::npos);
+  }
+}
+
 TEST(TaskHosts, each_task_is_run_once_by_a_process_of_its_host) {
   const Names processes = {"one", "two", "one", "three"};
   const Names of_tasks = {"one", "", "one", "two", "one", "TWO.example.org", ""};
