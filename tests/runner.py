@@ -63,9 +63,7 @@ class Runner:
         if any("tool_interface" in word for word in words):
             # Open MPI 4.1 crashes where MPI_T asks for the figures of psm2, which it has not looked at then.
             environment.pop("OMPI_MCA_pml", None)
-        return subprocess.Popen(
-            words, env=environment, text=True, errors="replace", start_new_session=True, **options
-        )
+        return subprocess.Popen(words, env=environment, text=True, errors="replace", start_new_session=True, **options)
 
     def __call__(
         self,

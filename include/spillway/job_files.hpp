@@ -4,10 +4,10 @@
 #define SPILLWAY_JOB_FILES_HPP
 
 #include <fcntl.h>
-#include <spillway/input_plan.hpp>
 #include <spillway/mpid_files.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <spillway/input_plan.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -127,7 +127,8 @@ class FileSplits {
   static size_t end_of_host(const std::string& path) {
     const size_t slash = path.find('/');
     if (path.find_first_of(", \t") < slash) return 0;
-    if (slash == std::string::npos || slash < 2 || path[slash - 1] != ':' || path.compare(slash, 2, "//") == 0) return 0;
+    if (slash == std::string::npos || slash < 2 || path[slash - 1] != ':' || path.compare(slash, 2, "//") == 0)
+      return 0;
     return slash - 1;
   }
 

@@ -56,11 +56,12 @@ int first_number(const std::string& name, const char* format) {
 uint64_t number_of_job(const Placement& placement, const Configuration& configuration) {
   const char* command = std::getenv(kCommandVariable);
   const std::string plan = whole_input_plan(configuration);
-  const std::string text =
-      std::to_string(placement.mode()) + " " + std::to_string(placement.o_tasks()) + " " +
-      std::to_string(placement.a_tasks()) + " " + std::to_string(static_cast<int>(configuration.key_class)) + " " +
-      std::to_string(static_cast<int>(configuration.value_class)) + " " +
-      compression::name_of(configuration.output_codec) + " " + std::to_string(plan.size()) + " " + plan + " " + (command == nullptr ? "" : command);
+  const std::string text = std::to_string(placement.mode()) + " " + std::to_string(placement.o_tasks()) + " " +
+                           std::to_string(placement.a_tasks()) + " " +
+                           std::to_string(static_cast<int>(configuration.key_class)) + " " +
+                           std::to_string(static_cast<int>(configuration.value_class)) + " " +
+                           compression::name_of(configuration.output_codec) + " " + std::to_string(plan.size()) + " " +
+                           plan + " " + (command == nullptr ? "" : command);
   return XXH3_64bits(text.data(), text.size()) | 1;  // 0 says that there is none
 }
 

@@ -62,8 +62,7 @@ TaskHosts::TaskHosts(const std::vector<std::string>& host_of_process, const Plac
   std::map<std::string, int> written = {{"", kAnywhere}};  // names as the program gives them
   for (size_t task = 0; task < hosts.size(); ++task) {
     auto found = written.find(hosts[task]);
-    if (found == written.end())
-      found = written.emplace(hosts[task], number_of_host(hosts[task], task, known)).first;
+    if (found == written.end()) found = written.emplace(hosts[task], number_of_host(hosts[task], task, known)).first;
     of_tasks_.push_back(found->second);
   }
 }

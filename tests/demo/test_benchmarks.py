@@ -1,7 +1,6 @@
 """Each benchmark in a tiny configuration: that it runs, and what it writes. Its figures mean nothing here."""
 
 import json
-import os
 import re
 import sys
 from collections import Counter

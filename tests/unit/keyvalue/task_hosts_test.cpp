@@ -49,8 +49,9 @@ TEST(TaskHosts, a_name_that_is_written_whole_is_that_hosts_and_one_that_two_have
     const TaskHosts unclear(processes, placement, {"", "two", ""});
     ADD_FAILURE() << "task 1 has got a host";
   } catch (const Failure& failure) {
-    EXPECT_NE(std::string(failure.what()).find("O task 1 has its input on host two, which may be two.a.org or two.b.org"),
-              std::string::npos);
+    EXPECT_NE(
+        std::string(failure.what()).find("O task 1 has its input on host two, which may be two.a.org or two.b.org"),
+        std::string::npos);
   }
 }
 
