@@ -20,6 +20,7 @@ def measured(
     assert finished.status == (1 if "MISSED" in finished.stdout else 0), finished.report()
     assert "FAILED" not in finished.stdout, finished.report()
     assert "Linux" in finished.stdout
+    assert path.exists(), finished.report()
     content = json.loads(path.read_text())
     assert content["machine"]["cores"] == len(os.sched_getaffinity(0))
     assert "Spillway" in content["versions"]

@@ -144,46 +144,6 @@ def test_apps(
     assert all(line.endswith((": met", ": MISSED", ": not measured")) for line in row["targets"])
 
 
-def test_keyvalue(
-    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
-) -> None:
-    """Beside what every machine has. The others are not where they are looked for, and the page says so."""
-    text = tmp_path / "words.txt"
-    text.write_text("two words, and two more\n" * 1000 + "a\tlast one\n")
-    small = ["--size", "4M", "--memory", "256M", "--repeats", 1, "--text", text, "--folder", spill_dir]
-    small += ["--mpi", flavour, "--peers", "spark,hadoop,duckdb,sort", "--peer-folder", tmp_path / "none"]
-    content = measured(run, build_dir, tmp_path, "keyvalue", *small)
-    jobs = {row["job"]: row for row in content["jobs"]}
-    kinds = {
-        **{f"wordcount-{text}": (set(), {"spark", "hadoop", "duckdb"}) for text in ("text", "zipf")},
-        "sort-lines": ({"sort"}, {"spark", "duckdb"}),
-        **{f"terasort{limit}": ({"sort"}, {"spark", "hadoop", "duckdb"}) for limit in ("", "-limited")},
-        "pagerank": (set(), {"spark", "hadoop", "duckdb"}),
-        "kmeans": (set(), {"spark", "hadoop"}),
-    }
-    assert list(jobs) == list(kinds)
-    for name, (others, left_out) in kinds.items():
-        assert set(jobs[name]["contenders"]) == {"spillway"} | others
-        assert set(jobs[name]["left_out"]) == left_out
-        assert all("install.sh" in reason for reason in jobs[name]["left_out"].values())
-        for [sample] in jobs[name]["contenders"].values():
-            assert min(sample.values()) >= 0 and sample["wall_s"] > 0
-        for other in others:
-            assert_is_spread(jobs[name]["ratios"][other]["wall_s"], 1)
-    assert jobs["terasort"]["input_bytes"] == pytest.approx(2 * jobs["sort-lines"]["input_bytes"], abs=100)
-    assert [row["name"] for row in content["spilled"]] == ["spilled-words", "spilled-terasort"]
-    for row in content["spilled"]:
-        [sample] = row["samples"]
-        assert sample["spilled_bytes"] > 0.5 * sample["intermediate_bytes"]
-        assert_is_spread(row["beyond"], 1)
-    assert [row["name"] for row in content["checkpointed"]] == ["TeraSort", "PageRank"]
-    for row in content["checkpointed"]:
-        [sample] = row["samples"]
-        assert sample["kill_s"] == pytest.approx(0.6 * sample["with_s"]) and sample["killed_s"] > sample["kill_s"]
-        assert_is_spread(row["cost"], 1)
-        assert_is_spread(row["recovery_s"], 1)
-
-
 def test_streams(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:
     words = [sys.executable, SOURCE / "bench" / "keyvalue" / "streams.py", "--build", build_dir, "--mpi", flavour]
     words += ["--rates", "1000,2000", "--seconds", 1, "--repeats", 1, "--peer-folder", tmp_path / "none"]

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
 RUN_SUITE = Path(__file__).with_name("run_suite.py")
 # All modules in one layout (ranks and slots; t: a tight memory budget), but those that do not end on plain MPI, and
-# three that compute for half a minute with datatypes, without a message. The libraries take the modules in turn, so that
-# test_spawn is MPICH's; `--all-libraries` runs them with each, as run_suite.py does every night.
+# three that compute for half a minute with datatypes, without a message. The libraries take the modules in turn, so
+# that test_spawn is MPICH's; `--all-libraries` runs them with each, as run_suite.py does every night.
 LAYOUT_OF_ALL = "2/1t"
 EVERY_SECOND_FROM = {"mpich": 1, "openmpi": 0}
 LOCAL = ["test_datatype", "test_pack", "test_util_dtlib"]
