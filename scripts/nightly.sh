@@ -28,6 +28,6 @@ done
 for bed in virtual_nodes hosts; do
   run "tests_on_$bed" python3 -m pytest tests/apps tests/bindings tests/mpi tests/python_interface --bed "$bed"
 done
-run each_case_with_each_library python3 -m pytest tests/apps tests/faults tests/keyvalue tests/mpi tests/promises --all-libraries -m libraries_in_turn
+run each_case_with_each_library python3 -m pytest tests/apps tests/faults tests/keyvalue tests/promises --all-libraries -m libraries_in_turn
 run real_programs tests/real_programs/run.py
 exit $status

@@ -16,7 +16,7 @@ def measured(
 ) -> Dict:
     path = tmp_path / "figures.json"
     script = SOURCE / "bench" / name / script_name
-    finished = run(sys.executable, script, "--build", build_dir, "--json", path, *options, status=None, timeout_s=240)
+    finished = run(sys.executable, script, "--build", build_dir, "--json", path, *options, status=None, timeout_s=120)
     assert finished.status == (1 if "MISSED" in finished.stdout else 0), finished.report()
     assert "FAILED" not in finished.stdout, finished.report()
     assert "Linux" in finished.stdout

@@ -59,8 +59,6 @@ def job(spillway, spill_dir, program):
     return command
 
 
-# Each program with each library and in each layout, but not in each layout with each library.
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(("ranks", "slots"), LAYOUTS)
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "thread_levels"])
 def test_checks_itself(run, job, flavour, name, ranks, slots):

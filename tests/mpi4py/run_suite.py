@@ -360,7 +360,6 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument("--modules", nargs="+", default=["*"], metavar="PATTERN", help="such as test_p2p*")
     parser.add_argument("--without", nargs="+", default=[], metavar="PATTERN", help="modules to leave out")
-    parser.add_argument("--every-second-from", type=int, choices=[0, 1], help="only these of all modules in order")
     parser.add_argument("--limit", type=float, default=900, help="seconds that a module may take (default: 900)")
     parser.add_argument("--jobs", type=int, default=1, help="modules that run at a time")
     parser.add_argument("--output", type=Path, help="folder for logs and records; default: mpi4py/results in the build")
@@ -383,10 +382,7 @@ def main() -> int:
     def chosen(module: str, patterns: List[str]) -> bool:
         return any(fnmatch.fnmatchcase(module, pattern) for pattern in patterns)
 
-    modules = suite.environment.modules()
-    if options.every_second_from is not None:
-        modules = modules[options.every_second_from :: 2]
-    modules = [name for name in modules if chosen(name, options.modules)]
+    modules = [name for name in suite.environment.modules() if chosen(name, options.modules)]
     modules = [name for name in modules if not chosen(name, options.without)]
     assert modules, "no module has such a name"
     rows = [

@@ -11,10 +11,8 @@ pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
 RUN_SUITE = Path(__file__).with_name("run_suite.py")
 # All modules in one layout (ranks and slots; t: a tight memory budget), but those that do not end on plain MPI, and
-# three that compute for half a minute with datatypes, without a message. The libraries take the modules in turn, so
-# that test_spawn is MPICH's; `--all-libraries` runs them with each, as run_suite.py does every night.
+# three that compute for half a minute with datatypes, without a message.
 LAYOUT_OF_ALL = "2/1t"
-EVERY_SECOND_FROM = {"mpich": 1, "openmpi": 0}
 LOCAL = ["test_datatype", "test_pack", "test_util_dtlib"]
 WITHOUT = {
     "mpich": [*LOCAL, "test_util_sync"],
@@ -45,14 +43,11 @@ def suite(build_dir: Path) -> List[object]:
 
 
 def test_what_passes_on_plain_mpi_passes_under_spillway(
-    run: Runner, suite: List[object], build_dir: Path, flavour: str, request: pytest.FixtureRequest
+    run: Runner, suite: List[object], build_dir: Path, flavour: str
 ) -> None:
     options = ["--flavours", flavour, "--output", build_dir / "mpi4py" / f"results-{flavour}", "--layouts"]
-    turn = ["--every-second-from", EVERY_SECOND_FROM[flavour]]
-    if request.config.getoption("--all-libraries"):
-        turn = []
     together = ["--jobs", 2, "--without", *WITHOUT[flavour], *ALONE[flavour]]
-    run(*suite, *options, LAYOUT_OF_ALL, *together, *turn, timeout_s=LIMIT_S)
+    run(*suite, *options, LAYOUT_OF_ALL, *together, timeout_s=LIMIT_S)
     if ALONE[flavour]:
-        run(*suite, *options, LAYOUT_OF_ALL, "--modules", *ALONE[flavour], *turn, timeout_s=LIMIT_S)
+        run(*suite, *options, LAYOUT_OF_ALL, "--modules", *ALONE[flavour], timeout_s=LIMIT_S)
     run(*suite, *options, LAYOUT, "--modules", *MODULES, timeout_s=LIMIT_S)
