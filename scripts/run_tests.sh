@@ -4,14 +4,15 @@
 test_limit_s=2700
 unit_test_limit_s=120
 
-# Multi-process tests that say what comes out, not within which time: some more at a time than there are cores, as many
-# of them wait. The others run after them, one by one, and so do those that make network devices: MPICH programs that
-# begin meanwhile fail.
+# Multi-process tests that say what comes out, not within which time: twice as many at a time as there are cores, as many
+# of them wait. Then two at a time those whose jobs mostly wait, and end within seconds. The others run after them, one
+# by one, and so do those that make network devices: MPICH programs that begin meanwhile fail.
 timeless_tests=(
   tests/apps tests/bindings tests/demo/test_benchmarks.py tests/demo/test_broadcast_simulation.py tests/demo/test_package_graph.py tests/differential
   tests/faults/test_failing_ranks.py tests/faults/test_refused_jobs.py tests/keyvalue tests/launcher tests/mpi
   tests/mpi_table tests/promises tests/python_interface tests/test_tree.py
 )
+waiting_tests=(tests/faults)
 
 # -k NAME chooses among the unit tests as it does among pytest's.
 unit_test_filter() {
@@ -35,23 +36,27 @@ run_pytest() {
 
 run_all_tests() {
   local filter unit_status=0 system_status=0 chosen="" tests_begin_s=$SECONDS
-  local unit_log=$step_log_folder/ctest.log timeless_log=$step_log_folder/pytest.log log=$step_log_folder/pytest_one_by_one.log
+  local unit_log=$step_log_folder/ctest.log timeless_log=$step_log_folder/pytest.log
+  local waiting_log=$step_log_folder/pytest_two_at_a_time.log log=$step_log_folder/pytest_one_by_one.log
   filter=$(unit_test_filter "$@")
   export SPILLWAY_BUILD=$PWD/build
   echo "==> Unit tests (ctest)"
   ctest --test-dir build --output-on-failure --timeout "$unit_test_limit_s" --parallel "$(jobs)" \
     ${filter:+-R "$filter"} --no-tests="$([[ -n $filter ]] && echo ignore || echo error)" </dev/null >"$unit_log" 2>&1 || unit_status=$?
   ((unit_status == 0)) || cat "$unit_log"
-  local workers=$((($(jobs) * 3 + 1) / 2))
+  local workers=$(($(jobs) * 2)) others=("${timeless_tests[@]/#/--ignore=}")
   echo "==> Multi-process tests (pytest), $workers at a time"
   run_pytest "$timeless_log" --numprocesses "$workers" "${timeless_tests[@]}" "$@"
+  echo "==> Multi-process tests (pytest), two at a time"
+  run_pytest "$waiting_log" --numprocesses 2 "${waiting_tests[@]}" "${others[@]}" "$@"
   echo "==> Multi-process tests (pytest), one by one"
-  run_pytest "$log" tests "${timeless_tests[@]/#/--ignore=}" "$@"
+  run_pytest "$log" tests "${others[@]}" "${waiting_tests[@]/#/--ignore=}" "$@"
   grep -q "tests passed" "$unit_log" && chosen=yes
   [[ -n $chosen ]] || system_status=5
   echo
   echo "ctest:  $(grep -E 'tests passed|No tests were found' "$unit_log" | tail -1)"
   echo "pytest: $(tail -1 "$timeless_log")"
+  echo "        $(tail -1 "$waiting_log")"
   echo "        $(tail -1 "$log")"
-  ((unit_status == 0 && system_status == 0)) || fail "tests failed" "logs: $unit_log, $timeless_log and $log"
+  ((unit_status == 0 && system_status == 0)) || fail "tests failed" "logs: $unit_log, $timeless_log, $waiting_log and $log"
 }

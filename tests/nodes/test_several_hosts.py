@@ -189,7 +189,7 @@ def test_deadlock_is_named(run, job_on_hosts, network, test_program, host_count)
 
 
 def test_slow_link_is_named(run, job_on_hosts, network, build_dir):
-    network.slow_down(network.hosts[2], "100mbit")
+    network.slow_down(network.hosts[2], "50mbit")  # two links share it, not always evenly
     program = build_dir / "lib" / "spillway" / "bench" / "small-operations-mpich"
     words = [str(word) for word in job_on_hosts(program, ranks=3)]
     words[words.index("none")] = "text"
