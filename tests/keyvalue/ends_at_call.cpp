@@ -1,6 +1,6 @@
 // Preloaded: ends a process of a key-value job (with ENDS_AT_CALL_RANK, of that rank) at its ENDS_AT_CALLth call of
-// rename, unlink or fdatasync, if the file ENDS_AT_CALL_ONCE is not there yet, and makes that. Only files below the folder
-// of that file count, not what the MPI library removes in MPI_Init. With DISK_IS_FULL, no fdatasync finds room.
+// rename, unlink or fdatasync, if the file ENDS_AT_CALL_ONCE is not there yet, and makes that. Only files below the
+// folder of that file count, not what the MPI library removes in MPI_Init. With DISK_IS_FULL, no fdatasync finds room.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
