@@ -1,13 +1,9 @@
 // The functions of mpid.h: the state of the process, and what becomes of errors.
 #include <spillway/mpid.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <cstdio>
 #include <memory>
 #include <new>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -17,6 +13,7 @@
 #include "keyvalue/job.h"
 #include "keyvalue/number_combiners.h"
 #include "keyvalue/record_batch.h"
+#include "mpi_program/end_of_job.h"
 
 #define SPILLWAY_EXPORT __attribute__((visibility("default")))
 
@@ -29,8 +26,6 @@ namespace {
 
 constexpr MPI_D_Side kSideO{true};
 constexpr MPI_D_Side kSideA{false};
-// What a launcher has not read when it hears of MPI_Abort, some drop: the message would be lost.
-constexpr std::chrono::milliseconds kUntilRead{200};
 
 Job* job = nullptr;  // a program that exits without MPI_D_Finalize() leaves it: MPI may be gone by then
 std::unique_ptr<ReceivedBatch> received_batch;
@@ -39,38 +34,19 @@ bool finalizes_mpi = false;
 bool returns_errors = false;
 std::string last_error;
 int last_code = MPI_SUCCESS;
-char place[320] = "";  // rank and host, for messages; also read by other threads
-
-void learn_place() {
-  int rank = 0;
-  int count = 0;
-  char host[256] = "";
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &count);
-  gethostname(host, sizeof host - 1);
-  std::snprintf(place, sizeof place, "rank %d of %d on %s: ", rank, count, host);
-}
+mpi_program::EndOfJob end_of_job("mpid");
 
 // Of a spill file, below which nobody knows of MPI, and of other threads. They end the process, and so the job.
 bool tell(const char* message) {
   std::string text = message;
   for (size_t at = 0; (at = text.find("--spill-dir", at)) != std::string::npos;)
     text.replace(at, std::string_view("--spill-dir").size(), MPI_D_SPILL_DIR);
-  dprintf(STDERR_FILENO, "mpid: %s%s\n", place, text.c_str());
-  std::this_thread::sleep_for(kUntilRead);
+  end_of_job.tell(text);
   return true;
 }
 
-[[noreturn]] void end_job(const std::string& cause) {
-  std::fflush(nullptr);
-  dprintf(STDERR_FILENO, "mpid: %s%s\n", place, cause.c_str());
-  std::this_thread::sleep_for(kUntilRead);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  _exit(1);
-}
-
 int refuse(int code, const std::string& cause) {
-  if (!returns_errors) end_job(cause);
+  if (!returns_errors) end_of_job.end(cause);
   last_error = cause;
   last_code = code;
   return code;
@@ -93,12 +69,12 @@ int answer(Body body) {
   } catch (const Failure& failure) {
     if (failure.code() != MPI_D_ERR_CONTROL && !returns_errors && job != nullptr) tell_over();
     if (failure.code() == MPI_D_ERR_CHECKPOINT || (failure.code() == MPI_D_ERR_CONTROL && job != nullptr))
-      end_job(failure.what());  // it is in the middle of something
+      end_of_job.end(failure.what());  // it is in the middle of something
     return refuse(failure.code(), failure.what());
   } catch (const std::bad_alloc&) {
-    end_job("not enough memory\n  Remedy: use more processes, more memory, or a smaller MPI_D_MEMORY.");
+    end_of_job.end("not enough memory\n  Remedy: use more processes, more memory, or a smaller MPI_D_MEMORY.");
   } catch (const std::exception& error) {
-    end_job(error.what());
+    end_of_job.end(error.what());
   }
 }
 
@@ -125,7 +101,7 @@ void init(int* argc, char*** argv, MPI_D_Mode mode, const MPI_D_Entry* conf) {
     MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
     finalizes_mpi = true;
   }
-  learn_place();
+  end_of_job.learn_place();
   base::set_fatal_sink(tell);
   if (job != nullptr || has_finished) throw Failure(MPI_D_ERR_STATE, "MPI_D_Init() called twice", "call it once");
   const Configuration configuration = read_configuration(conf);
@@ -313,6 +289,6 @@ SPILLWAY_EXPORT const char* MPI_D_Error_string(int code) {
   }
 }
 
-SPILLWAY_EXPORT void MPI_D_Fail(const char* cause) { end_job(cause); }
+SPILLWAY_EXPORT void MPI_D_Fail(const char* cause) { end_of_job.end(cause); }
 
 }  // extern "C"

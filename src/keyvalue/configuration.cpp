@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/size_text.h"
 #include "keyvalue/failure.h"
 #include "shuffle/send_list.h"
 
@@ -53,17 +54,11 @@ int task_count(std::string_view key, std::string_view value) {
 }
 
 uint64_t size(std::string_view key, std::string_view value, uint64_t least, uint64_t most) {
-  constexpr std::string_view kUnits = "KMGT";
-  uint64_t bytes = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), bytes);
-  const std::string_view unit(end, static_cast<size_t>(value.data() + value.size() - end));
-  const size_t power = unit.empty() ? 0 : kUnits.find(unit) + 1;
-  const bool is_size =
-      error == std::errc() && unit.size() <= 1 && (unit.empty() || power != 0) && bytes <= UINT64_MAX >> (10 * power);
-  if (!is_size || bytes << (10 * power) < least || bytes << (10 * power) > most)
+  const std::optional<uint64_t> bytes = base::parse_size(value);
+  if (!bytes || *bytes < least || *bytes > most)
     refuse(key, value,
            "a size from " + std::to_string(least) + " to " + std::to_string(most) + " bytes, as in 64M or 67108864");
-  return bytes << (10 * power);
+  return *bytes;
 }
 
 uint64_t duration_ns(std::string_view key, std::string_view value) {

@@ -1,0 +1,239 @@
+// The functions of pgas.h: the state of the process, and what becomes of errors.
+#include <mpi.h>
+#include <spillway/pgas.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/size_text.h"
+#include "mpi_program/end_of_job.h"
+#include "pgas/failure.h"
+#include "pgas/one_sided.h"
+#include "pgas/symmetric_heap.h"
+
+#define SPILLWAY_EXPORT __attribute__((visibility("default")))
+
+namespace spillway::pgas {
+namespace {
+
+constexpr uint64_t kUsualBytes = uint64_t{64} << 20;
+constexpr uint64_t kLeastBytes = uint64_t{64} << 10;
+constexpr uint64_t kMostBytes = uint64_t{1} << 46;
+
+struct Job {
+  explicit Job(uint64_t heap_bytes) : heap(MPI_COMM_WORLD, heap_bytes), operations(heap) {}
+  SymmetricHeap heap;
+  OneSided operations;
+};
+
+Job* job = nullptr;  // a program that exits without pgas_finalize() leaves it: MPI may be gone by then
+bool finalizes_mpi = false;
+mpi_program::EndOfJob end_of_job("pgas");
+
+Job& running() {
+  if (job != nullptr) return *job;
+  throw Failure("called before pgas_init() or after pgas_finalize()", "call it between the two");
+}
+
+// Runs a function's body. What it throws ends the job.
+template <typename Body>
+auto answer(const char* function, Body body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    end_of_job.end(std::string(function) + "(): " + error.what());
+  }
+}
+
+uint64_t heap_bytes() {
+  const char* text = std::getenv(PGAS_SYMMETRIC_SIZE);
+  if (text == nullptr) return kUsualBytes;
+  const std::optional<uint64_t> bytes = base::parse_size(text);
+  if (!bytes || *bytes < kLeastBytes || *bytes > kMostBytes)
+    throw Failure(std::string(PGAS_SYMMETRIC_SIZE) + "=" + text + " is no size from 64K to 64T", "say it as in 512M");
+  return *bytes;
+}
+
+void init() {
+  int is_initialized = 0;
+  MPI_Initialized(&is_initialized);
+  if (!is_initialized) {
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+    finalizes_mpi = true;
+  }
+  end_of_job.learn_place();
+  if (job != nullptr) throw Failure("called twice", "call it once");
+  // All PEs have the same heap: what the first one's environment says.
+  uint64_t bytes = heap_bytes();
+  MPI_Bcast(&bytes, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  job = std::make_unique<Job>(bytes).release();
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void barrier(bool is_quiet) {
+  if (is_quiet) running().operations.quiet();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  MPI_Barrier(running().heap.pes());
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+void* allocate(uint64_t bytes, uint64_t alignment) {
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > SymmetricHeap::kMostAlignment)
+    throw Failure("an alignment of " + std::to_string(alignment) + " is no power of two up to 4096");
+  return running().heap.allocate(bytes, alignment);
+}
+
+}  // namespace
+}  // namespace spillway::pgas
+
+using namespace spillway::pgas;
+
+extern "C" {
+
+SPILLWAY_EXPORT void pgas_init(void) { answer(__func__, init); }
+
+SPILLWAY_EXPORT void pgas_finalize(void) {
+  answer(__func__, [] {
+    barrier(true);
+    delete &running();
+    job = nullptr;
+    if (finalizes_mpi) MPI_Finalize();
+  });
+}
+
+SPILLWAY_EXPORT void pgas_global_exit(int status) {
+  std::fflush(nullptr);
+  MPI_Abort(MPI_COMM_WORLD, status);
+}
+
+SPILLWAY_EXPORT int pgas_my_pe(void) {
+  return answer(__func__, [] { return running().heap.pe(); });
+}
+
+SPILLWAY_EXPORT int pgas_n_pes(void) {
+  return answer(__func__, [] { return running().heap.pe_count(); });
+}
+
+SPILLWAY_EXPORT void* pgas_malloc(size_t bytes) {
+  return answer(__func__, [&] { return allocate(bytes, HeapBlocks::kLeastAlignment); });
+}
+
+SPILLWAY_EXPORT void* pgas_calloc(size_t count, size_t bytes) {
+  return answer(__func__, [&]() -> void* {
+    size_t all = 0;
+    if (__builtin_mul_overflow(count, bytes, &all)) return allocate(SIZE_MAX, HeapBlocks::kLeastAlignment);
+    void* const memory = allocate(all, HeapBlocks::kLeastAlignment);
+    if (memory == nullptr) return nullptr;
+    std::memset(memory, 0, all);
+    barrier(false);  // before others write
+    return memory;
+  });
+}
+
+SPILLWAY_EXPORT void* pgas_align(size_t alignment, size_t bytes) {
+  return answer(__func__, [&] { return allocate(bytes, alignment); });
+}
+
+SPILLWAY_EXPORT void pgas_free(void* address) {
+  if (address == nullptr) return;
+  answer(__func__, [&] { running().heap.free(address); });
+}
+
+SPILLWAY_EXPORT void* pgas_ptr(const void* address, int pe) {
+  return answer(__func__, [&]() -> void* {
+    const SymmetricHeap& heap = running().heap;
+    if (!pgas_addr_accessible(address, pe)) return nullptr;
+    return heap.direct(pe, heap.offset_of(address, 0));
+  });
+}
+
+SPILLWAY_EXPORT int pgas_addr_accessible(const void* address, int pe) {
+  return answer(__func__, [&] { return pgas_pe_accessible(pe) && running().heap.contains(address, 1) ? 1 : 0; });
+}
+
+SPILLWAY_EXPORT int pgas_pe_accessible(int pe) {
+  return answer(__func__, [&] { return pe >= 0 && pe < running().heap.pe_count() ? 1 : 0; });
+}
+
+SPILLWAY_EXPORT void pgas_putmem(void* dest, const void* source, size_t bytes, int pe) {
+  answer(__func__, [&] { running().operations.put(dest, source, bytes, pe, true); });
+}
+
+SPILLWAY_EXPORT void pgas_putmem_nbi(void* dest, const void* source, size_t bytes, int pe) {
+  answer(__func__, [&] { running().operations.put(dest, source, bytes, pe, false); });
+}
+
+SPILLWAY_EXPORT void pgas_getmem(void* dest, const void* source, size_t bytes, int pe) {
+  answer(__func__, [&] { running().operations.get(dest, source, bytes, pe, true); });
+}
+
+SPILLWAY_EXPORT void pgas_getmem_nbi(void* dest, const void* source, size_t bytes, int pe) {
+  answer(__func__, [&] { running().operations.get(dest, source, bytes, pe, false); });
+}
+
+SPILLWAY_EXPORT void pgas_putmem_signal(
+    void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal, int operation, int pe) {
+  answer(__func__,
+         [&] { running().operations.put_signal(dest, source, bytes, signal_address, signal, operation, pe); });
+}
+
+// The signal must follow the data without another call of this PE's, and MPI promises that only for what was flushed.
+SPILLWAY_EXPORT void pgas_putmem_signal_nbi(
+    void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal, int operation, int pe) {
+  answer(__func__,
+         [&] { running().operations.put_signal(dest, source, bytes, signal_address, signal, operation, pe); });
+}
+
+SPILLWAY_EXPORT uint64_t pgas_signal_fetch(const uint64_t* signal_address) {
+  return answer(__func__, [&] {
+    Job& here = running();
+    return here.operations.atomic(PGAS_OPERATION_FETCH, const_cast<uint64_t*>(signal_address), 0, 0,
+                                  sizeof *signal_address, here.heap.pe());
+  });
+}
+
+SPILLWAY_EXPORT uint64_t pgas_signal_wait_until(uint64_t* signal_address, int comparison, uint64_t value) {
+  return answer(__func__, [&] {
+    running().operations.compare(signal_address, comparison, value, sizeof value, false, true);
+    return __atomic_load_n(signal_address, __ATOMIC_ACQUIRE);
+  });
+}
+
+SPILLWAY_EXPORT void pgas_fence(void) {
+  answer(__func__, [] { running().operations.quiet(); });
+}
+
+SPILLWAY_EXPORT void pgas_quiet(void) {
+  answer(__func__, [] { running().operations.quiet(); });
+}
+
+SPILLWAY_EXPORT void pgas_barrier_all(void) {
+  answer(__func__, [] { barrier(true); });
+}
+
+SPILLWAY_EXPORT void pgas_sync_all(void) {
+  answer(__func__, [] { barrier(false); });
+}
+
+SPILLWAY_EXPORT uint64_t pgas_atomic_bytes(
+    enum pgas_operation operation, void* address, uint64_t operand, uint64_t expected, size_t bytes, int pe) {
+  return answer("pgas_atomic", [&] {
+    return running().operations.atomic(operation, address, operand, expected, bytes, pe);
+  });
+}
+
+SPILLWAY_EXPORT int pgas_compare_bytes(
+    const void* address, int comparison, uint64_t value, size_t bytes, int is_signed, int waits) {
+  return answer(waits ? "pgas_wait_until" : "pgas_test", [&] {
+    return running().operations.compare(address, comparison, value, bytes, is_signed != 0, waits != 0) ? 1 : 0;
+  });
+}
+
+}  // extern "C"

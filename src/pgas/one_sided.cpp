@@ -1,0 +1,234 @@
+#include "pgas/one_sided.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string>
+
+#include "pgas/failure.h"
+
+namespace spillway::pgas {
+namespace {
+
+constexpr uint64_t kMostOfOneCall = uint64_t{1} << 30;  // MPI counts with int
+constexpr int kLooks = 200;                             // before a PE that waits goes to sleep
+constexpr uint64_t kShortestSleepNs = 20'000;
+// What MPI brings from other nodes rings no bell, nor do stores of the program itself.
+constexpr uint64_t kLongestSleepAmongNodesNs = 200'000;
+constexpr uint64_t kLongestSleepNs = 10'000'000;
+
+template <typename T>
+uint64_t atomic_in_memory(pgas_operation operation, T* address, T operand, T expected) {
+  switch (operation) {
+    case PGAS_OPERATION_FETCH:
+      return __atomic_load_n(address, __ATOMIC_SEQ_CST);
+    case PGAS_OPERATION_SET:
+      return __atomic_exchange_n(address, operand, __ATOMIC_SEQ_CST);
+    case PGAS_OPERATION_COMPARE_SWAP:
+      __atomic_compare_exchange_n(address, &expected, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+      return expected;  // the value that was there, also where they were equal
+    case PGAS_OPERATION_ADD:
+      return __atomic_fetch_add(address, operand, __ATOMIC_SEQ_CST);
+    case PGAS_OPERATION_AND:
+      return __atomic_fetch_and(address, operand, __ATOMIC_SEQ_CST);
+    case PGAS_OPERATION_OR:
+      return __atomic_fetch_or(address, operand, __ATOMIC_SEQ_CST);
+    case PGAS_OPERATION_XOR:
+      return __atomic_fetch_xor(address, operand, __ATOMIC_SEQ_CST);
+  }
+  throw Failure("atomic operation " + std::to_string(operation) + " does not exist");
+}
+
+MPI_Op mpi_operation(pgas_operation operation) {
+  switch (operation) {
+    case PGAS_OPERATION_FETCH:
+      return MPI_NO_OP;
+    case PGAS_OPERATION_SET:
+      return MPI_REPLACE;
+    case PGAS_OPERATION_ADD:
+      return MPI_SUM;
+    case PGAS_OPERATION_AND:
+      return MPI_BAND;
+    case PGAS_OPERATION_OR:
+      return MPI_BOR;
+    case PGAS_OPERATION_XOR:
+      return MPI_BXOR;
+    case PGAS_OPERATION_COMPARE_SWAP:
+      break;
+  }
+  throw Failure("atomic operation " + std::to_string(operation) + " does not exist");
+}
+
+template <typename T>
+bool compares(T found, int comparison, T value) {
+  switch (comparison) {
+    case PGAS_CMP_EQ:
+      return found == value;
+    case PGAS_CMP_NE:
+      return found != value;
+    case PGAS_CMP_GT:
+      return found > value;
+    case PGAS_CMP_GE:
+      return found >= value;
+    case PGAS_CMP_LT:
+      return found < value;
+    case PGAS_CMP_LE:
+      return found <= value;
+    default:
+      throw Failure("comparison " + std::to_string(comparison) + " does not exist", "take one of PGAS_CMP_...");
+  }
+}
+
+template <typename Unsigned, typename Signed>
+bool compares_in_memory(const void* address, int comparison, uint64_t value, bool is_signed) {
+  const Unsigned found = __atomic_load_n(static_cast<const Unsigned*>(address), __ATOMIC_ACQUIRE);
+  return is_signed ? compares(static_cast<Signed>(found), comparison, static_cast<Signed>(value))
+                   : compares(found, comparison, static_cast<Unsigned>(value));
+}
+
+void check_aligned(const void* address, uint64_t bytes) {
+  if (bytes != 4 && bytes != 8) throw Failure("values of " + std::to_string(bytes) + " bytes are not atomic");
+  if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
+    throw Failure("a value of " + std::to_string(bytes) + " bytes does not begin on a multiple of that");
+}
+
+}  // namespace
+
+OneSided::OneSided(SymmetricHeap& heap) : heap_(&heap), is_open_(static_cast<size_t>(heap.pe_count())) {}
+
+char* OneSided::direct(const void* address, uint64_t bytes, int pe) const {
+  if (pe < 0 || pe >= heap_->pe_count())
+    throw Failure("there is no PE " + std::to_string(pe), "PEs are 0 to " + std::to_string(heap_->pe_count() - 1));
+  return heap_->direct(pe, heap_->offset_of(address, bytes));
+}
+
+MPI_Aint OneSided::displacement(const void* address, uint64_t bytes) const {
+  return static_cast<MPI_Aint>(heap_->offset_of(address, bytes));
+}
+
+void OneSided::note_open(int pe) {
+  if (is_open_[static_cast<size_t>(pe)]) return;
+  is_open_[static_cast<size_t>(pe)] = true;
+  open_.push_back(pe);
+}
+
+void OneSided::flush(int pe) {
+  MPI_Win_flush(pe, heap_->window());
+  if (!is_open_[static_cast<size_t>(pe)]) return;
+  is_open_[static_cast<size_t>(pe)] = false;
+  open_.erase(std::find(open_.begin(), open_.end(), pe));
+}
+
+void OneSided::quiet() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (int pe : open_) {
+    MPI_Win_flush(pe, heap_->window());
+    is_open_[static_cast<size_t>(pe)] = false;
+  }
+  open_.clear();
+}
+
+void OneSided::put(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking) {
+  char* const memory = direct(dest, bytes, pe);
+  if (bytes == 0) return;
+  if (memory != nullptr) {
+    std::memmove(memory, source, bytes);
+    return heap_->bell(pe).ring();
+  }
+  const MPI_Aint begin = displacement(dest, bytes);
+  for (uint64_t done = 0; done < bytes;) {
+    const int part = static_cast<int>(std::min(bytes - done, kMostOfOneCall));
+    MPI_Put(static_cast<const char*>(source) + done, part, MPI_BYTE, pe, begin + static_cast<MPI_Aint>(done), part,
+            MPI_BYTE, heap_->window());
+    done += static_cast<uint64_t>(part);
+  }
+  note_open(pe);
+  if (is_blocking) MPI_Win_flush_local(pe, heap_->window());
+}
+
+void OneSided::get(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking) {
+  const char* const memory = direct(source, bytes, pe);
+  if (bytes == 0) return;
+  if (memory != nullptr) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::memmove(dest, memory, bytes);
+    return;
+  }
+  const MPI_Aint begin = displacement(source, bytes);
+  for (uint64_t done = 0; done < bytes;) {
+    const int part = static_cast<int>(std::min(bytes - done, kMostOfOneCall));
+    MPI_Get(static_cast<char*>(dest) + done, part, MPI_BYTE, pe, begin + static_cast<MPI_Aint>(done), part, MPI_BYTE,
+            heap_->window());
+    done += static_cast<uint64_t>(part);
+  }
+  note_open(pe);
+  if (is_blocking) MPI_Win_flush_local(pe, heap_->window());
+}
+
+void OneSided::put_signal(
+    void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal, int operation, int pe) {
+  if (operation != PGAS_SIGNAL_SET && operation != PGAS_SIGNAL_ADD)
+    throw Failure("signal operation " + std::to_string(operation) + " does not exist",
+                  "take PGAS_SIGNAL_SET or PGAS_SIGNAL_ADD");
+  put(dest, source, bytes, pe, false);
+  // The data are there before the signal is.
+  if (!heap_->is_all_direct() && is_open_[static_cast<size_t>(pe)]) flush(pe);
+  atomic(operation == PGAS_SIGNAL_SET ? PGAS_OPERATION_SET : PGAS_OPERATION_ADD, signal_address, signal, 0,
+         sizeof signal, pe);
+}
+
+uint64_t OneSided::atomic(
+    pgas_operation operation, void* address, uint64_t operand, uint64_t expected, uint64_t bytes, int pe) {
+  check_aligned(address, bytes);
+  char* const memory = direct(address, bytes, pe);
+  uint64_t before = 0;
+  if (heap_->is_all_direct()) {
+    before = bytes == 4 ? atomic_in_memory(operation, reinterpret_cast<uint32_t*>(memory),
+                                           static_cast<uint32_t>(operand), static_cast<uint32_t>(expected))
+                        : atomic_in_memory(operation, reinterpret_cast<uint64_t*>(memory), operand, expected);
+  } else {
+    const MPI_Datatype type = bytes == 4 ? MPI_UINT32_T : MPI_UINT64_T;
+    const MPI_Aint at = displacement(address, bytes);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // what has been copied comes first
+    // The low bytes of each come first in memory.
+    if (operation == PGAS_OPERATION_COMPARE_SWAP)
+      MPI_Compare_and_swap(&operand, &expected, &before, type, pe, at, heap_->window());
+    else
+      MPI_Fetch_and_op(&operand, &before, type, pe, at, mpi_operation(operation), heap_->window());
+    flush(pe);
+  }
+  if (memory != nullptr && operation != PGAS_OPERATION_FETCH) heap_->bell(pe).ring();
+  return before;
+}
+
+// MPI delivers what comes from other nodes while it is called.
+void OneSided::give_time_to_mpi() {
+  int has_message = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, heap_->pes(), &has_message, MPI_STATUS_IGNORE);
+  if (!heap_->is_all_direct()) MPI_Win_flush_local_all(heap_->window());
+}
+
+bool OneSided::compare(
+    const void* address, int comparison, uint64_t value, uint64_t bytes, bool is_signed, bool waits) {
+  check_aligned(address, bytes);
+  heap_->offset_of(address, bytes);
+  const auto is_there = [&] {
+    return bytes == 4 ? compares_in_memory<uint32_t, int32_t>(address, comparison, value, is_signed)
+                      : compares_in_memory<uint64_t, int64_t>(address, comparison, value, is_signed);
+  };
+  if (is_there()) return true;
+  if (!waits) {
+    give_time_to_mpi();
+    return is_there();
+  }
+  for (int look = 0; look < kLooks; ++look)
+    if (is_there()) return true;
+  const uint64_t longest = heap_->is_all_direct() ? kLongestSleepNs : kLongestSleepAmongNodesNs;
+  for (uint64_t sleep_ns = kShortestSleepNs; !is_there(); sleep_ns = std::min(2 * sleep_ns, longest)) {
+    give_time_to_mpi();
+    heap_->bell(heap_->pe()).sleep(is_there, sleep_ns);
+  }
+  return true;
+}
+
+}  // namespace spillway::pgas

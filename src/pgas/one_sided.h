@@ -1,0 +1,50 @@
+// Puts, gets, atomic operations and waiting on a symmetric heap.
+//
+// Between PEs of a node: copies and the processor's atomic operations. To other nodes: MPI's one-sided operations in a
+// window that is always locked (passive target). Atomic are operations only with others of their kind, so as soon as a
+// PE is on another node, all of them are MPI's, also within a node.
+#pragma once
+
+#include <spillway/pgas.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "pgas/symmetric_heap.h"
+
+namespace spillway::pgas {
+
+class OneSided {
+ public:
+  explicit OneSided(SymmetricHeap& heap);
+
+  // With `is_blocking`, `source` is free again at the return.
+  void put(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking);
+  // With `is_blocking`, `dest` has it at the return.
+  void get(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking);
+  // `source` is free again at the return.
+  void put_signal(void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal,
+                  int operation, int pe);
+
+  // The value before. `bytes`: 4 or 8.
+  uint64_t atomic(pgas_operation operation, void* address, uint64_t operand, uint64_t expected, uint64_t bytes, int pe);
+
+  // True when this PE's value compares so; with `waits`, not before.
+  bool compare(const void* address, int comparison, uint64_t value, uint64_t bytes, bool is_signed, bool waits);
+
+  // What has been put is there.
+  void quiet();
+
+ private:
+  char* direct(const void* address, uint64_t bytes, int pe) const;
+  MPI_Aint displacement(const void* address, uint64_t bytes) const;
+  void note_open(int pe);
+  void flush(int pe);
+  void give_time_to_mpi();
+
+  SymmetricHeap* heap_;
+  std::vector<bool> is_open_;  // by PE: has operations that have not been flushed
+  std::vector<int> open_;
+};
+
+}  // namespace spillway::pgas

@@ -1,0 +1,124 @@
+#include "pgas/symmetric_heap.h"
+
+#include <sys/vfs.h>
+
+#include <cstdio>
+#include <new>
+#include <string>
+
+#include "pgas/failure.h"
+
+namespace spillway::pgas {
+namespace {
+
+constexpr const char* kSharedMemory = "/dev/shm";
+constexpr uint64_t kPage = SymmetricHeap::kMostAlignment;
+
+// Where a heap begins in a part that the MPI library has shared: the same place for all who map it, whole pages apart.
+char* first_page(char* shared) {
+  return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(shared) + kPage - 1) & ~(kPage - 1));
+}
+
+// Memory that is not there when it is first written would end the PE by a signal, without a word.
+void check_room(MPI_Comm node, uint64_t bytes) {
+  int rank = 0;
+  int count = 0;
+  MPI_Comm_rank(node, &rank);
+  MPI_Comm_size(node, &count);
+  struct statfs room {};
+  if (rank != 0 || statfs(kSharedMemory, &room) != 0) return;
+  const uint64_t free_bytes = uint64_t{room.f_bavail} * static_cast<uint64_t>(room.f_bsize);
+  const uint64_t wanted = (bytes + kPage) * static_cast<uint64_t>(count);
+  if (wanted <= free_bytes) return;
+  throw Failure("the symmetric heaps of the node's " + std::to_string(count) + " PEs, " + std::to_string(bytes >> 10) +
+                    " KiB each, do not fit into " + kSharedMemory + ", which has " + std::to_string(free_bytes >> 10) +
+                    " KiB left",
+                "make that larger, or set PGAS_SYMMETRIC_SIZE to less");
+}
+
+}  // namespace
+
+SymmetricHeap::SymmetricHeap(MPI_Comm pes, uint64_t bytes) : bytes_(bytes), blocks_(Bell::kBytes, bytes) {
+  MPI_Comm_dup(pes, &pes_);
+  int count = 0;
+  MPI_Comm_rank(pes_, &pe_);
+  MPI_Comm_size(pes_, &count);
+  bases_.resize(static_cast<size_t>(count));
+  MPI_Comm_split_type(pes_, MPI_COMM_TYPE_SHARED, pe_, MPI_INFO_NULL, &node_);
+  check_room(node_, bytes);
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "alloc_shared_noncontig", "true");  // each on pages of its own
+  char* own = nullptr;
+  MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes + kPage), 1, info, node_, &own, &node_window_);
+  MPI_Info_free(&info);
+  own = first_page(own);
+  new (own) Bell{};
+  MPI_Win_lock_all(MPI_MODE_NOCHECK, node_window_);
+
+  int node_count = 0;
+  MPI_Comm_size(node_, &node_count);
+  std::vector<int> of_node(static_cast<size_t>(node_count));
+  MPI_Allgather(&pe_, 1, MPI_INT, of_node.data(), 1, MPI_INT, node_);
+  for (int rank = 0; rank < node_count; ++rank) {
+    MPI_Aint size = 0;
+    int unit = 0;
+    char* base = nullptr;
+    MPI_Win_shared_query(node_window_, rank, &size, &unit, &base);
+    bases_[static_cast<size_t>(of_node[static_cast<size_t>(rank)])] = first_page(base);
+  }
+  int least_of_node = node_count;
+  MPI_Allreduce(MPI_IN_PLACE, &least_of_node, 1, MPI_INT, MPI_MIN, pes_);
+  if (least_of_node == count) return;
+  MPI_Win_create(own, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, pes_, &window_);
+  MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
+}
+
+SymmetricHeap::~SymmetricHeap() {
+  for (MPI_Win* window : {&window_, &node_window_}) {
+    if (*window == MPI_WIN_NULL) continue;
+    MPI_Win_unlock_all(*window);
+    MPI_Win_free(window);
+  }
+  for (MPI_Comm* communicator : {&node_, &pes_})
+    if (*communicator != MPI_COMM_NULL) MPI_Comm_free(communicator);
+}
+
+void* SymmetricHeap::allocate(uint64_t bytes, uint64_t alignment) {
+  uint64_t most[] = {bytes, ~bytes, alignment, ~alignment};
+  MPI_Allreduce(MPI_IN_PLACE, most, 4, MPI_UINT64_T, MPI_MAX, pes_);
+  if (most[0] != bytes || most[1] != ~bytes || most[2] != alignment || most[3] != ~alignment)
+    throw Failure("allocates " + std::to_string(bytes) + " bytes, and other PEs from " + std::to_string(~most[1]) +
+                      " to " + std::to_string(most[0]) + ", or on another border",
+                  "symmetric memory is allocated in all PEs by the same calls with the same sizes");
+  if (bytes == 0) return nullptr;
+  const auto offset = blocks_.take(bytes, alignment);
+  return offset ? bases_[static_cast<size_t>(pe_)] + *offset : nullptr;
+}
+
+void SymmetricHeap::free(void* address) {
+  const uint64_t offset = offset_of(address, 1);
+  uint64_t most[] = {offset, ~offset};
+  MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, pes_);
+  if (most[0] != offset || most[1] != ~offset)
+    throw Failure("PEs free different memory", "symmetric memory is freed in all PEs by the same calls");
+  if (!blocks_.give_back(offset)) throw Failure("frees what has not been allocated, or has been freed before");
+}
+
+bool SymmetricHeap::contains(const void* address, uint64_t bytes) const {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  const auto base = reinterpret_cast<uintptr_t>(bases_[static_cast<size_t>(pe_)]);
+  return begin >= base + Bell::kBytes && begin <= base + bytes_ && bytes <= base + bytes_ - begin;
+}
+
+uint64_t SymmetricHeap::offset_of(const void* address, uint64_t bytes) const {
+  if (!contains(address, bytes)) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%p", address);
+    throw Failure(std::to_string(bytes) + " bytes at " + text + " are not in the symmetric heap",
+                  "take an address that pgas_malloc() has returned in this PE, and a size that fits");
+  }
+  return static_cast<uint64_t>(static_cast<const char*>(address) - bases_[static_cast<size_t>(pe_)]);
+}
+
+}  // namespace spillway::pgas

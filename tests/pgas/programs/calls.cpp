@@ -1,0 +1,330 @@
+// Each function of pgas.h, checked against what the data must be, on whichever nodes the PEs are.
+#include <spillway/pgas.h>
+
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "checked_program.h"
+
+namespace {
+
+constexpr size_t kCount = 3000;
+
+// Symmetric memory for `count` elements.
+template <typename T>
+T* symmetric(size_t count) {
+  return static_cast<T*>(pgas_calloc(count, sizeof(T)));
+}
+
+bool is_patterned(const int* data, int source, int tag, size_t count) {
+  const std::vector<int> wanted = patterned(source, tag, count);
+  return std::memcmp(data, wanted.data(), count * sizeof(int)) == 0;
+}
+
+void check_pes(CheckedProgram& program) {
+  program.equal(pgas_my_pe(), program.rank());
+  program.equal(pgas_n_pes(), program.size());
+  program.equal(pgas_pe_accessible(program.size() - 1), 1);
+  program.equal(pgas_pe_accessible(program.size()), 0);
+  program.equal(pgas_pe_accessible(-1), 0);
+}
+
+void check_heap(CheckedProgram& program) {
+  program.holds(pgas_malloc(0) == nullptr);
+  program.holds(pgas_malloc(size_t{1} << 40) == nullptr);
+  program.holds(pgas_calloc(size_t{1} << 40, size_t{1} << 40) == nullptr);
+  char* const first = static_cast<char*>(pgas_malloc(100));
+  char* const second = static_cast<char*>(pgas_malloc(100));
+  program.equal(reinterpret_cast<uintptr_t>(first) % 16, 0u);
+  program.holds(second >= first + 100);
+  char* const aligned = static_cast<char*>(pgas_align(4096, 10));
+  program.equal(reinterpret_cast<uintptr_t>(aligned) % 4096, 0u);
+  pgas_free(first);
+  program.holds(pgas_malloc(100) == first);
+  std::memset(first, 1, 100);
+  pgas_free(first);
+  program.holds(pgas_calloc(10, 10) == first);
+  program.holds(first[0] == 0 && std::memcmp(first, first + 1, 99) == 0);
+  for (char* memory : {first, second, aligned}) pgas_free(memory);
+  pgas_free(nullptr);
+}
+
+void check_direct_pointers(CheckedProgram& program) {
+  int* const values = symmetric<int>(2);
+  int on_stack = 0;
+  program.equal(pgas_addr_accessible(values, program.right()), 1);
+  program.equal(pgas_addr_accessible(&on_stack, program.right()), 0);
+  program.holds(pgas_ptr(&on_stack, program.right()) == nullptr);
+  program.holds(pgas_ptr(values, program.size()) == nullptr);
+  program.holds(pgas_ptr(values, program.rank()) == values);
+  MPI_Comm node;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  int here = 0;
+  MPI_Comm_size(node, &here);
+  MPI_Comm_free(&node);
+  int direct = 0;
+  for (int pe = 0; pe < program.size(); ++pe) direct += pgas_ptr(values, pe) != nullptr ? 1 : 0;
+  program.equal(direct, here);
+  if (int* const of_right = static_cast<int*>(pgas_ptr(values + 1, program.right())); of_right != nullptr) {
+    *of_right = 17 + program.rank();
+    program.equal(pgas_int_g(values + 1, program.right()), 17 + program.rank());
+  }
+  pgas_barrier_all();
+  // A plain store is seen by who waits, too.
+  if (int* const of_left = static_cast<int*>(pgas_ptr(values, program.left())); of_left != nullptr)
+    __atomic_store_n(of_left, 5, __ATOMIC_RELEASE);
+  else
+    pgas_int_atomic_set(values, 5, program.left());
+  pgas_int_wait_until(values, PGAS_CMP_EQ, 5);
+  pgas_barrier_all();
+  pgas_free(values);
+}
+
+void check_put_and_get(CheckedProgram& program) {
+  int* const data = symmetric<int>(kCount);
+  const std::vector<int> own = patterned(program.rank(), 1, kCount);
+  pgas_putmem(data, own.data(), kCount * sizeof(int), program.right());
+  pgas_barrier_all();
+  program.holds(is_patterned(data, program.left(), 1, kCount));
+  std::vector<int> got(kCount);
+  pgas_getmem(got.data(), data, kCount * sizeof(int), program.right());
+  program.holds(is_patterned(got.data(), program.rank(), 1, kCount));
+  pgas_barrier_all();
+
+  // Nonblocking: both sides of it are over after quiet.
+  const std::vector<int> others = patterned(program.rank(), 2, kCount);
+  pgas_putmem_nbi(data, others.data(), kCount / 2 * sizeof(int), program.left());
+  pgas_putmem_nbi(data + kCount / 2, others.data() + kCount / 2, (kCount - kCount / 2) * sizeof(int), program.left());
+  pgas_quiet();
+  pgas_getmem_nbi(got.data(), data, kCount * sizeof(int), program.left());
+  pgas_quiet();
+  program.holds(is_patterned(got.data(), program.rank(), 2, kCount));
+  pgas_barrier_all();
+  program.holds(is_patterned(data, program.right(), 2, kCount));
+
+  // In the source's own PE, with parts that overlap.
+  pgas_sync_all();
+  pgas_int_put(data + 1, data, kCount - 1, program.rank());
+  pgas_quiet();
+  program.holds(is_patterned(data + 1, program.right(), 2, kCount - 1));
+  pgas_putmem(data, own.data(), 0, program.right());
+  pgas_getmem(got.data(), data, 0, program.right());
+  pgas_barrier_all();
+  pgas_free(data);
+}
+
+template <typename T>
+void check_elements(CheckedProgram& program, void (*put)(T*, const T*, size_t, int), void (*put_nbi)(T*, const T*, size_t, int),
+                    void (*get)(T*, const T*, size_t, int), void (*get_nbi)(T*, const T*, size_t, int),
+                    void (*p)(T*, T, int), T (*g)(const T*, int)) {
+  T* const data = symmetric<T>(4);
+  T given[3], got[3];
+  for (int i = 0; i < 3; ++i) given[i] = static_cast<T>(program.rank() + i + 1);
+  put(data, given, 2, program.right());
+  put_nbi(data + 2, given + 2, 1, program.right());
+  p(data + 3, static_cast<T>(90 + program.rank()), program.right());
+  pgas_barrier_all();
+  for (int i = 0; i < 3; ++i) program.equal(data[i], static_cast<T>(program.left() + i + 1));
+  program.equal(data[3], static_cast<T>(90 + program.left()));
+  program.equal(g(data + 3, program.right()), static_cast<T>(90 + program.rank()));
+  get(got, data, 2, program.right());
+  get_nbi(got + 2, data + 2, 1, program.right());
+  pgas_quiet();
+  for (int i = 0; i < 3; ++i) program.equal(got[i], given[i]);
+  pgas_barrier_all();
+  pgas_free(data);
+}
+
+void check_types(CheckedProgram& program) {
+#define CHECK_ELEMENTS(name, type)                                                                                  \
+  check_elements<type>(program, pgas_##name##_put, pgas_##name##_put_nbi, pgas_##name##_get, pgas_##name##_get_nbi, \
+                       pgas_##name##_p, pgas_##name##_g);
+  PGAS_FOR_RMA_TYPES(CHECK_ELEMENTS)
+}
+
+// Parts of many sizes go round the ring; who sees the signal has the data.
+void check_signals(CheckedProgram& program) {
+  int* const data = symmetric<int>(kCount);
+  uint64_t* const signals = symmetric<uint64_t>(2);
+  for (int round = 1; round <= 40; ++round) {
+    const size_t count = static_cast<size_t>(round * round) % kCount + 1;
+    const std::vector<int> own = patterned(program.rank(), round, count);
+    if (round % 2 == 0)
+      pgas_int_put_signal(data, own.data(), count, &signals[0], static_cast<uint64_t>(round), PGAS_SIGNAL_SET,
+                          program.right());
+    else
+      pgas_putmem_signal_nbi(data, own.data(), count * sizeof(int), &signals[0], 1, PGAS_SIGNAL_ADD, program.right());
+    program.equal(pgas_signal_wait_until(&signals[0], PGAS_CMP_EQ, static_cast<uint64_t>(round)), round);
+    program.holds(is_patterned(data, program.left(), round, count));
+    pgas_quiet();
+    pgas_putmem_signal(data, own.data(), 0, &signals[1], static_cast<uint64_t>(round), PGAS_SIGNAL_SET, program.left());
+    program.holds(pgas_signal_wait_until(&signals[1], PGAS_CMP_GE, static_cast<uint64_t>(round)) >=
+                  static_cast<uint64_t>(round));
+  }
+  program.equal(pgas_signal_fetch(&signals[0]), 40u);
+  pgas_barrier_all();
+  pgas_free(signals);
+  pgas_free(data);
+}
+
+template <typename T>
+struct AtomicCalls {
+  T (*fetch)(const T*, int);
+  void (*set)(T*, T, int);
+  T (*swap)(T*, T, int);
+  T (*compare_swap)(T*, T, T, int);
+  T (*fetch_add)(T*, T, int);
+  void (*add)(T*, T, int);
+  T (*fetch_inc)(T*, int);
+  void (*inc)(T*, int);
+  T (*fetch_and)(T*, T, int);
+  void (*and_)(T*, T, int);
+  T (*fetch_or)(T*, T, int);
+  void (*or_)(T*, T, int);
+  T (*fetch_xor)(T*, T, int);
+  void (*xor_)(T*, T, int);
+  void (*wait_until)(T*, int, T);
+  int (*test)(T*, int, T);
+};
+
+// The values before, one operation after the other, on a neighbour's variable.
+template <typename T>
+void check_each_operation(CheckedProgram& program, const AtomicCalls<T>& call) {
+  T* const value = symmetric<T>(3) + 1;  // on a border of its own size only
+  const int pe = program.right();
+  call.set(value, static_cast<T>(-3), pe);
+  program.equal(call.fetch(value, pe), static_cast<T>(-3));
+  program.equal(call.swap(value, 5, pe), static_cast<T>(-3));
+  program.equal(call.compare_swap(value, 4, 9, pe), T{5});
+  program.equal(call.compare_swap(value, 5, 9, pe), T{5});
+  program.equal(call.fetch_add(value, 3, pe), T{9});
+  call.add(value, static_cast<T>(-2), pe);
+  program.equal(call.fetch_inc(value, pe), T{10});
+  call.inc(value, pe);
+  program.equal(call.fetch_and(value, 6, pe), T{12});
+  call.or_(value, 3, pe);
+  program.equal(call.fetch_or(value, 8, pe), T{7});
+  call.xor_(value, 1, pe);
+  program.equal(call.fetch_xor(value, 6, pe), T{14});
+  call.and_(value, 9, pe);
+  program.equal(call.fetch(value, pe), T{8});
+  pgas_barrier_all();
+  program.equal(*value, T{8});
+  program.equal(value[-1], T{0});
+  program.equal(value[1], T{0});
+  pgas_free(value - 1);
+}
+
+// All PEs count in PE 0's variable, and take numbers from it that no other gets.
+template <typename T>
+void check_together(CheckedProgram& program, const AtomicCalls<T>& call) {
+  constexpr int kEach = 50;
+  T* const counter = symmetric<T>(2);
+  const T all = static_cast<T>(kEach * program.size());
+  T last = -1;
+  bool ascends = true;
+  for (int i = 0; i < kEach; ++i) {
+    const T number = call.fetch_inc(counter, 0);
+    ascends = ascends && (i == 0 || number > last) && number < all;
+    last = number;
+    T seen = call.fetch(counter + 1, 0);  // the sum of all numbers, by compare and swap
+    for (T before; (before = call.compare_swap(counter + 1, seen, static_cast<T>(seen + number), 0)) != seen;)
+      seen = before;
+  }
+  program.holds(ascends);
+  pgas_barrier_all();
+  program.equal(call.fetch(counter, 0), all);
+  program.equal(call.fetch(counter + 1, 0), static_cast<T>(all * (all - 1) / 2));
+  pgas_barrier_all();
+  pgas_free(counter);
+}
+
+template <typename T>
+void check_waiting(CheckedProgram& program, const AtomicCalls<T>& call) {
+  T* const value = symmetric<T>(1);
+  *value = 7;
+  program.equal(call.test(value, PGAS_CMP_EQ, 7), 1);
+  program.equal(call.test(value, PGAS_CMP_NE, 7), 0);
+  program.equal(call.test(value, PGAS_CMP_GT, 6), 1);
+  program.equal(call.test(value, PGAS_CMP_GT, 7), 0);
+  program.equal(call.test(value, PGAS_CMP_GE, 7), 1);
+  program.equal(call.test(value, PGAS_CMP_LT, 7), 0);
+  program.equal(call.test(value, PGAS_CMP_LE, 7), 1);
+  *value = static_cast<T>(-1);  // the largest number where there is no sign
+  program.equal(call.test(value, PGAS_CMP_LT, 1), std::is_signed_v<T> ? 1 : 0);
+  *value = 0;
+  pgas_barrier_all();
+  call.add(value, 2, program.right());
+  call.wait_until(value, PGAS_CMP_GT, 1);
+  program.equal(*value, T{2});
+  pgas_barrier_all();
+  pgas_free(value);
+}
+
+void check_atomics(CheckedProgram& program) {
+#define CHECK_ATOMICS(name, type, is_signed)                                                                       \
+  {                                                                                                                \
+    const AtomicCalls<type> calls{                                                                                 \
+        pgas_##name##_atomic_fetch,     pgas_##name##_atomic_set,       pgas_##name##_atomic_swap,                 \
+        pgas_##name##_atomic_compare_swap, pgas_##name##_atomic_fetch_add, pgas_##name##_atomic_add,               \
+        pgas_##name##_atomic_fetch_inc, pgas_##name##_atomic_inc,       pgas_##name##_atomic_fetch_and,            \
+        pgas_##name##_atomic_and,       pgas_##name##_atomic_fetch_or,  pgas_##name##_atomic_or,                   \
+        pgas_##name##_atomic_fetch_xor, pgas_##name##_atomic_xor,       pgas_##name##_wait_until,                  \
+        pgas_##name##_test};                                                                                       \
+    program.equal(std::is_signed_v<type>, is_signed == 1);                                                         \
+    check_each_operation(program, calls);                                                                          \
+    check_together(program, calls);                                                                                \
+    check_waiting(program, calls);                                                                                 \
+  }
+  PGAS_FOR_ATOMIC_TYPES(CHECK_ATOMICS)
+}
+
+// What a PE puts before a fence comes before what it puts behind it.
+void check_fence(CheckedProgram& program) {
+  long* const values = symmetric<long>(2);
+  for (long round = 1; round <= 20; ++round) {
+    pgas_long_p(&values[0], round * 10, program.right());
+    pgas_fence();
+    pgas_long_atomic_set(&values[1], round, program.right());
+    pgas_long_wait_until(&values[1], PGAS_CMP_GE, round);
+    program.equal(values[0], round * 10);
+    pgas_barrier_all();
+  }
+  pgas_free(values);
+}
+
+// MPI's own messages go on meanwhile: a large one waits for its receiver, who waits for a signal.
+void check_beside_messages(CheckedProgram& program) {
+  constexpr size_t kLarge = 300000;
+  uint64_t* const signal = symmetric<uint64_t>(1);
+  const std::vector<int> own = patterned(program.rank(), 9, kLarge);
+  std::vector<int> got(kLarge);
+  MPI_Request request;
+  MPI_Irecv(got.data(), static_cast<int>(kLarge), MPI_INT, program.left(), 9, MPI_COMM_WORLD, &request);
+  MPI_Send(own.data(), static_cast<int>(kLarge), MPI_INT, program.right(), 9, MPI_COMM_WORLD);
+  pgas_putmem_signal(signal, signal, 0, signal, 1, PGAS_SIGNAL_SET, program.right());
+  pgas_signal_wait_until(signal, PGAS_CMP_EQ, 1);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  program.holds(is_patterned(got.data(), program.left(), 9, kLarge));
+  pgas_barrier_all();
+  pgas_free(signal);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CheckedProgram program(&argc, &argv);
+  pgas_init();
+  check_pes(program);
+  check_heap(program);
+  check_direct_pointers(program);
+  check_put_and_get(program);
+  check_types(program);
+  check_signals(program);
+  check_atomics(program);
+  check_fence(program);
+  check_beside_messages(program);
+  pgas_finalize();
+  return program.finish();
+}

@@ -1,0 +1,31 @@
+// Makes one mistake, which its argument names, in the last PE.
+#include <spillway/pgas.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+int main(int, char** argv) {
+  const char* mistake = argv[1];
+  const auto is = [&](const char* name) { return std::strcmp(mistake, name) == 0; };
+  if (is("before")) pgas_barrier_all();
+  pgas_init();
+  if (is("twice")) pgas_init();
+  const bool is_last = pgas_my_pe() == pgas_n_pes() - 1;
+  uint64_t* const memory = static_cast<uint64_t*>(pgas_calloc(4, sizeof(uint64_t)));
+  uint64_t on_stack = 0;
+  if (is("sizes")) pgas_malloc(is_last ? 8 : 16);
+  if (is("alignment")) pgas_align(24, 8);
+  if (is_last) {
+    if (is("pe")) pgas_putmem(memory, &on_stack, 8, pgas_n_pes());
+    if (is("address")) pgas_putmem(&on_stack, memory, 8, 0);
+    if (is("end")) pgas_getmem(&on_stack, memory, size_t{1} << 30, 0);
+    if (is("border")) pgas_int64_atomic_add(reinterpret_cast<int64_t*>(reinterpret_cast<char*>(memory) + 4), 1, 0);
+    if (is("comparison")) pgas_signal_wait_until(memory, 7, 1);
+    if (is("signal")) pgas_putmem_signal(memory, &on_stack, 8, memory, 1, 0, 0);
+    if (is("exit")) pgas_global_exit(7);
+    if (is("kill")) std::abort();
+  }
+  if (is("free")) pgas_free(memory + 2);
+  pgas_signal_wait_until(memory, PGAS_CMP_NE, 0);  // for ever
+}
