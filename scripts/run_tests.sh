@@ -10,7 +10,7 @@ unit_test_limit_s=120
 timeless_tests=(
   tests/apps tests/bindings tests/demo/test_benchmarks.py tests/demo/test_broadcast_simulation.py tests/demo/test_package_graph.py tests/differential
   tests/faults/test_failing_ranks.py tests/faults/test_refused_jobs.py tests/keyvalue tests/launcher tests/mpi
-  tests/mpi_table tests/promises tests/python_interface tests/test_tree.py
+  tests/mpi_table tests/pgas tests/promises tests/python_interface tests/test_tree.py
 )
 waiting_tests=(tests/faults)
 

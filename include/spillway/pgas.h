@@ -73,11 +73,11 @@ void pgas_getmem_nbi(void* dest, const void* source, size_t bytes, int pe);
 
 /* Put with notify (hybrid-sort.txt, 4.3): copies, and then sets or adds to a signal of the same PE. Who sees the signal
  * sees the data. */
-void pgas_putmem_signal(
-    void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal, int operation, int pe);
+void pgas_putmem_signal(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
+                        int operation, int pe);
 /* The same, but `source` stays untouched until pgas_quiet(). */
-void pgas_putmem_signal_nbi(
-    void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal, int operation, int pe);
+void pgas_putmem_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
+                            int operation, int pe);
 /* The value of a signal of this PE. */
 uint64_t pgas_signal_fetch(const uint64_t* signal_address);
 /* Waits until it compares so, and returns it. */
@@ -102,92 +102,124 @@ enum pgas_operation {
   PGAS_OPERATION_XOR
 };
 /* Of a value of 4 or 8 bytes: the one before. */
-uint64_t pgas_atomic_bytes(
-    enum pgas_operation operation, void* address, uint64_t operand, uint64_t expected, size_t bytes, int pe);
+uint64_t pgas_atomic_bytes(enum pgas_operation operation, void* address, uint64_t operand, uint64_t expected,
+                           size_t bytes, int pe);
 /* 1 or 0; with `waits`, does not return before it is 1. `value` is extended to 64 bits as its type has it. */
 int pgas_compare_bytes(const void* address, int comparison, uint64_t value, size_t bytes, int is_signed, int waits);
 
 /* Types of puts and gets, as (name, type). */
-#define PGAS_FOR_RMA_TYPES(X)                                                                                       \
-  X(float, float) X(double, double) X(longdouble, long double) X(char, char) X(schar, signed char) X(short, short) \
-  X(int, int) X(long, long) X(longlong, long long) X(uchar, unsigned char) X(ushort, unsigned short)               \
-  X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t) \
-  X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t)                    \
-  X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
+/* clang-format off */
+#define PGAS_FOR_RMA_TYPES(X) \
+  X(float, float) \
+  X(double, double) \
+  X(longdouble, long double) \
+  X(char, char) \
+  X(schar, signed char) \
+  X(short, short) \
+  X(int, int) \
+  X(long, long) \
+  X(longlong, long long) \
+  X(uchar, unsigned char) \
+  X(ushort, unsigned short) \
+  X(uint, unsigned int) \
+  X(ulong, unsigned long) \
+  X(ulonglong, unsigned long long) \
+  X(int8, int8_t) \
+  X(int16, int16_t) \
+  X(int32, int32_t) \
+  X(int64, int64_t) \
+  X(uint8, uint8_t) \
+  X(uint16, uint16_t) \
+  X(uint32, uint32_t) \
+  X(uint64, uint64_t) \
+  X(size, size_t) \
+  X(ptrdiff, ptrdiff_t)
+/* clang-format on */
 
 /* Types that can be added, compared and waited for, as (name, type, 1 if signed). */
-#define PGAS_FOR_ATOMIC_TYPES(X)                                                                                   \
-  X(int, int, 1) X(long, long, 1) X(longlong, long long, 1) X(uint, unsigned int, 0) X(ulong, unsigned long, 0)   \
-  X(ulonglong, unsigned long long, 0) X(int32, int32_t, 1) X(int64, int64_t, 1) X(uint32, uint32_t, 0)            \
-  X(uint64, uint64_t, 0) X(size, size_t, 0) X(ptrdiff, ptrdiff_t, 1)
+/* clang-format off */
+#define PGAS_FOR_ATOMIC_TYPES(X) \
+  X(int, int, 1) \
+  X(long, long, 1) \
+  X(longlong, long long, 1) \
+  X(uint, unsigned int, 0) \
+  X(ulong, unsigned long, 0) \
+  X(ulonglong, unsigned long long, 0) \
+  X(int32, int32_t, 1) \
+  X(int64, int64_t, 1) \
+  X(uint32, uint32_t, 0) \
+  X(uint64, uint64_t, 0) \
+  X(size, size_t, 0) \
+  X(ptrdiff, ptrdiff_t, 1)
+/* clang-format on */
 
 /* pgas_<type>_put, _put_nbi, _get, _get_nbi, _put_signal, _put_signal_nbi; _p and _g of one element. */
-#define PGAS_DEFINE_RMA(name, type)                                                                                  \
-  static inline void pgas_##name##_put(type* dest, const type* source, size_t count, int pe) {                      \
-    pgas_putmem(dest, source, count * sizeof(type), pe);                                                            \
-  }                                                                                                                  \
-  static inline void pgas_##name##_put_nbi(type* dest, const type* source, size_t count, int pe) {                  \
-    pgas_putmem_nbi(dest, source, count * sizeof(type), pe);                                                        \
-  }                                                                                                                  \
-  static inline void pgas_##name##_get(type* dest, const type* source, size_t count, int pe) {                      \
-    pgas_getmem(dest, source, count * sizeof(type), pe);                                                            \
-  }                                                                                                                  \
-  static inline void pgas_##name##_get_nbi(type* dest, const type* source, size_t count, int pe) {                  \
-    pgas_getmem_nbi(dest, source, count * sizeof(type), pe);                                                        \
-  }                                                                                                                  \
+#define PGAS_DEFINE_RMA(name, type)                                                                                   \
+  static inline void pgas_##name##_put(type* dest, const type* source, size_t count, int pe) {                        \
+    pgas_putmem(dest, source, count * sizeof(type), pe);                                                              \
+  }                                                                                                                   \
+  static inline void pgas_##name##_put_nbi(type* dest, const type* source, size_t count, int pe) {                    \
+    pgas_putmem_nbi(dest, source, count * sizeof(type), pe);                                                          \
+  }                                                                                                                   \
+  static inline void pgas_##name##_get(type* dest, const type* source, size_t count, int pe) {                        \
+    pgas_getmem(dest, source, count * sizeof(type), pe);                                                              \
+  }                                                                                                                   \
+  static inline void pgas_##name##_get_nbi(type* dest, const type* source, size_t count, int pe) {                    \
+    pgas_getmem_nbi(dest, source, count * sizeof(type), pe);                                                          \
+  }                                                                                                                   \
   static inline void pgas_##name##_put_signal(type* dest, const type* source, size_t count, uint64_t* signal_address, \
-                                              uint64_t signal, int operation, int pe) {                             \
-    pgas_putmem_signal(dest, source, count * sizeof(type), signal_address, signal, operation, pe);                  \
-  }                                                                                                                  \
-  static inline void pgas_##name##_put_signal_nbi(type* dest, const type* source, size_t count,                     \
+                                              uint64_t signal, int operation, int pe) {                               \
+    pgas_putmem_signal(dest, source, count * sizeof(type), signal_address, signal, operation, pe);                    \
+  }                                                                                                                   \
+  static inline void pgas_##name##_put_signal_nbi(type* dest, const type* source, size_t count,                       \
                                                   uint64_t* signal_address, uint64_t signal, int operation, int pe) { \
-    pgas_putmem_signal_nbi(dest, source, count * sizeof(type), signal_address, signal, operation, pe);              \
-  }                                                                                                                  \
+    pgas_putmem_signal_nbi(dest, source, count * sizeof(type), signal_address, signal, operation, pe);                \
+  }                                                                                                                   \
   static inline void pgas_##name##_p(type* dest, type value, int pe) { pgas_putmem(dest, &value, sizeof value, pe); } \
-  static inline type pgas_##name##_g(const type* source, int pe) {                                                  \
-    type value;                                                                                                      \
-    pgas_getmem(&value, source, sizeof value, pe);                                                                  \
-    return value;                                                                                                    \
+  static inline type pgas_##name##_g(const type* source, int pe) {                                                    \
+    type value;                                                                                                       \
+    pgas_getmem(&value, source, sizeof value, pe);                                                                    \
+    return value;                                                                                                     \
   }
 PGAS_FOR_RMA_TYPES(PGAS_DEFINE_RMA)
 
 /* pgas_<type>_atomic_fetch, _set, _swap, _compare_swap, _fetch_add, _add, _fetch_inc, _inc, and of bits _fetch_and,
  * _and, _fetch_or, _or, _fetch_xor, _xor; pgas_<type>_wait_until and _test. Atomic with each other, whichever PE does
  * them. */
-#define PGAS_DEFINE_FETCHING(name, type, words, operation)                                                        \
-  static inline type pgas_##name##_atomic_fetch_##words(type* dest, type value, int pe) {                         \
-    return (type)pgas_atomic_bytes(operation, dest, (uint64_t)value, 0, sizeof(type), pe);                        \
-  }                                                                                                                \
-  static inline void pgas_##name##_atomic_##words(type* dest, type value, int pe) {                               \
-    (void)pgas_atomic_bytes(operation, dest, (uint64_t)value, 0, sizeof(type), pe);                               \
+#define PGAS_DEFINE_FETCHING(name, type, words, operation)                                 \
+  static inline type pgas_##name##_atomic_fetch_##words(type* dest, type value, int pe) {  \
+    return (type)pgas_atomic_bytes(operation, dest, (uint64_t)value, 0, sizeof(type), pe); \
+  }                                                                                        \
+  static inline void pgas_##name##_atomic_##words(type* dest, type value, int pe) {        \
+    (void)pgas_atomic_bytes(operation, dest, (uint64_t)value, 0, sizeof(type), pe);        \
   }
-#define PGAS_DEFINE_ATOMIC(name, type, is_signed)                                                                  \
-  static inline type pgas_##name##_atomic_fetch(const type* source, int pe) {                                      \
-    return (type)pgas_atomic_bytes(PGAS_OPERATION_FETCH, (void*)source, 0, 0, sizeof(type), pe);                   \
-  }                                                                                                                 \
-  static inline void pgas_##name##_atomic_set(type* dest, type value, int pe) {                                    \
-    (void)pgas_atomic_bytes(PGAS_OPERATION_SET, dest, (uint64_t)value, 0, sizeof(type), pe);                       \
-  }                                                                                                                 \
-  static inline type pgas_##name##_atomic_swap(type* dest, type value, int pe) {                                   \
-    return (type)pgas_atomic_bytes(PGAS_OPERATION_SET, dest, (uint64_t)value, 0, sizeof(type), pe);                \
-  }                                                                                                                 \
-  static inline type pgas_##name##_atomic_compare_swap(type* dest, type expected, type value, int pe) {            \
-    return (type)pgas_atomic_bytes(PGAS_OPERATION_COMPARE_SWAP, dest, (uint64_t)value, (uint64_t)expected,         \
-                                   sizeof(type), pe);                                                              \
-  }                                                                                                                 \
-  PGAS_DEFINE_FETCHING(name, type, add, PGAS_OPERATION_ADD)                                                        \
-  PGAS_DEFINE_FETCHING(name, type, and, PGAS_OPERATION_AND)                                                        \
-  PGAS_DEFINE_FETCHING(name, type, or, PGAS_OPERATION_OR)                                                          \
-  PGAS_DEFINE_FETCHING(name, type, xor, PGAS_OPERATION_XOR)                                                        \
-  static inline type pgas_##name##_atomic_fetch_inc(type* dest, int pe) {                                          \
-    return pgas_##name##_atomic_fetch_add(dest, 1, pe);                                                            \
-  }                                                                                                                 \
-  static inline void pgas_##name##_atomic_inc(type* dest, int pe) { pgas_##name##_atomic_add(dest, 1, pe); }       \
-  static inline void pgas_##name##_wait_until(type* address, int comparison, type value) {                         \
-    (void)pgas_compare_bytes(address, comparison, (uint64_t)value, sizeof(type), is_signed, 1);                    \
-  }                                                                                                                 \
-  static inline int pgas_##name##_test(type* address, int comparison, type value) {                                \
-    return pgas_compare_bytes(address, comparison, (uint64_t)value, sizeof(type), is_signed, 0);                   \
+#define PGAS_DEFINE_ATOMIC(name, type, is_signed)                                                            \
+  static inline type pgas_##name##_atomic_fetch(const type* source, int pe) {                                \
+    return (type)pgas_atomic_bytes(PGAS_OPERATION_FETCH, (void*)source, 0, 0, sizeof(type), pe);             \
+  }                                                                                                          \
+  static inline void pgas_##name##_atomic_set(type* dest, type value, int pe) {                              \
+    (void)pgas_atomic_bytes(PGAS_OPERATION_SET, dest, (uint64_t)value, 0, sizeof(type), pe);                 \
+  }                                                                                                          \
+  static inline type pgas_##name##_atomic_swap(type* dest, type value, int pe) {                             \
+    return (type)pgas_atomic_bytes(PGAS_OPERATION_SET, dest, (uint64_t)value, 0, sizeof(type), pe);          \
+  }                                                                                                          \
+  static inline type pgas_##name##_atomic_compare_swap(type* dest, type expected, type value, int pe) {      \
+    return (type)pgas_atomic_bytes(PGAS_OPERATION_COMPARE_SWAP, dest, (uint64_t)value, (uint64_t)expected,   \
+                                   sizeof(type), pe);                                                        \
+  }                                                                                                          \
+  PGAS_DEFINE_FETCHING(name, type, add, PGAS_OPERATION_ADD)                                                  \
+  PGAS_DEFINE_FETCHING(name, type, and, PGAS_OPERATION_AND)                                                  \
+  PGAS_DEFINE_FETCHING(name, type, or, PGAS_OPERATION_OR)                                                    \
+  PGAS_DEFINE_FETCHING(name, type, xor, PGAS_OPERATION_XOR)                                                  \
+  static inline type pgas_##name##_atomic_fetch_inc(type* dest, int pe) {                                    \
+    return pgas_##name##_atomic_fetch_add(dest, 1, pe);                                                      \
+  }                                                                                                          \
+  static inline void pgas_##name##_atomic_inc(type* dest, int pe) { pgas_##name##_atomic_add(dest, 1, pe); } \
+  static inline void pgas_##name##_wait_until(type* address, int comparison, type value) {                   \
+    (void)pgas_compare_bytes(address, comparison, (uint64_t)value, sizeof(type), is_signed, 1);              \
+  }                                                                                                          \
+  static inline int pgas_##name##_test(type* address, int comparison, type value) {                          \
+    return pgas_compare_bytes(address, comparison, (uint64_t)value, sizeof(type), is_signed, 0);             \
   }
 PGAS_FOR_ATOMIC_TYPES(PGAS_DEFINE_ATOMIC)
 

@@ -1,5 +1,5 @@
-// How libraries that ordinary MPI programs are linked with end a job that cannot go on: one message that says which rank
-// has which cause, then MPI_Abort().
+// How libraries that ordinary MPI programs are linked with end a job that cannot go on: one message that says which
+// rank has which cause, then MPI_Abort().
 #pragma once
 
 #include <mpi.h>

@@ -1,8 +1,8 @@
 // Wakes a PE that sleeps until its memory changes. Lies at the beginning of each heap, in memory that the node's PEs
 // share.
 //
-// Who waits says so before it looks at the memory for the last time, and who writes looks for that after it has written:
-// one of the two sees the other.
+// Who waits says so before it looks at the memory for the last time, and who writes looks for that after it has
+// written: one of the two sees the other.
 #pragma once
 
 #include <atomic>

@@ -178,15 +178,15 @@ SPILLWAY_EXPORT void pgas_getmem_nbi(void* dest, const void* source, size_t byte
   answer(__func__, [&] { running().operations.get(dest, source, bytes, pe, false); });
 }
 
-SPILLWAY_EXPORT void pgas_putmem_signal(
-    void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal, int operation, int pe) {
+SPILLWAY_EXPORT void pgas_putmem_signal(void* dest, const void* source, size_t bytes, uint64_t* signal_address,
+                                        uint64_t signal, int operation, int pe) {
   answer(__func__,
          [&] { running().operations.put_signal(dest, source, bytes, signal_address, signal, operation, pe); });
 }
 
 // The signal must follow the data without another call of this PE's, and MPI promises that only for what was flushed.
-SPILLWAY_EXPORT void pgas_putmem_signal_nbi(
-    void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal, int operation, int pe) {
+SPILLWAY_EXPORT void pgas_putmem_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal_address,
+                                            uint64_t signal, int operation, int pe) {
   answer(__func__,
          [&] { running().operations.put_signal(dest, source, bytes, signal_address, signal, operation, pe); });
 }
@@ -222,15 +222,14 @@ SPILLWAY_EXPORT void pgas_sync_all(void) {
   answer(__func__, [] { barrier(false); });
 }
 
-SPILLWAY_EXPORT uint64_t pgas_atomic_bytes(
-    enum pgas_operation operation, void* address, uint64_t operand, uint64_t expected, size_t bytes, int pe) {
-  return answer("pgas_atomic", [&] {
-    return running().operations.atomic(operation, address, operand, expected, bytes, pe);
-  });
+SPILLWAY_EXPORT uint64_t pgas_atomic_bytes(enum pgas_operation operation, void* address, uint64_t operand,
+                                           uint64_t expected, size_t bytes, int pe) {
+  return answer("pgas_atomic",
+                [&] { return running().operations.atomic(operation, address, operand, expected, bytes, pe); });
 }
 
-SPILLWAY_EXPORT int pgas_compare_bytes(
-    const void* address, int comparison, uint64_t value, size_t bytes, int is_signed, int waits) {
+SPILLWAY_EXPORT int pgas_compare_bytes(const void* address, int comparison, uint64_t value, size_t bytes, int is_signed,
+                                       int waits) {
   return answer(waits ? "pgas_wait_until" : "pgas_test", [&] {
     return running().operations.compare(address, comparison, value, bytes, is_signed != 0, waits != 0) ? 1 : 0;
   });

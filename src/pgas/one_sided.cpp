@@ -165,8 +165,8 @@ void OneSided::get(void* dest, const void* source, uint64_t bytes, int pe, bool 
   if (is_blocking) MPI_Win_flush_local(pe, heap_->window());
 }
 
-void OneSided::put_signal(
-    void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal, int operation, int pe) {
+void OneSided::put_signal(void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal,
+                          int operation, int pe) {
   if (operation != PGAS_SIGNAL_SET && operation != PGAS_SIGNAL_ADD)
     throw Failure("signal operation " + std::to_string(operation) + " does not exist",
                   "take PGAS_SIGNAL_SET or PGAS_SIGNAL_ADD");
@@ -177,8 +177,8 @@ void OneSided::put_signal(
          sizeof signal, pe);
 }
 
-uint64_t OneSided::atomic(
-    pgas_operation operation, void* address, uint64_t operand, uint64_t expected, uint64_t bytes, int pe) {
+uint64_t OneSided::atomic(pgas_operation operation, void* address, uint64_t operand, uint64_t expected, uint64_t bytes,
+                          int pe) {
   check_aligned(address, bytes);
   char* const memory = direct(address, bytes, pe);
   uint64_t before = 0;
@@ -208,8 +208,8 @@ void OneSided::give_time_to_mpi() {
   if (!heap_->is_all_direct()) MPI_Win_flush_local_all(heap_->window());
 }
 
-bool OneSided::compare(
-    const void* address, int comparison, uint64_t value, uint64_t bytes, bool is_signed, bool waits) {
+bool OneSided::compare(const void* address, int comparison, uint64_t value, uint64_t bytes, bool is_signed,
+                       bool waits) {
   check_aligned(address, bytes);
   heap_->offset_of(address, bytes);
   const auto is_there = [&] {

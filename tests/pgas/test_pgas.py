@@ -49,9 +49,7 @@ def test_calls_under_spillway(
 
 
 @pytest.mark.parametrize(("ranks", "ranks_per_node"), [(2, 1), (5, 2)])
-def test_calls_on_virtual_nodes(
-    run: Runner, job: Callable[..., List[object]], ranks: int, ranks_per_node: int
-) -> None:
+def test_calls_on_virtual_nodes(run: Runner, job: Callable[..., List[object]], ranks: int, ranks_per_node: int) -> None:
     finished = run(*job("calls", ranks, 1, "--ranks-per-node", ranks_per_node), timeout_s=LIMIT_S)
     assert re.match(r"\d{3,} checks", finished.stdout)
 
@@ -73,9 +71,7 @@ MISTAKES = {
 
 @pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("mistake", sorted(MISTAKES))
-def test_a_mistake_ends_the_job_and_is_named(
-    run: Runner, job: Callable[..., List[object]], mistake: str
-) -> None:
+def test_a_mistake_ends_the_job_and_is_named(run: Runner, job: Callable[..., List[object]], mistake: str) -> None:
     finished = run(*job("mistakes", 3, 1), mistake, status=None, timeout_s=LIMIT_S)
     assert finished.status not in (0, None)
     assert re.search(rf"^pgas: .*{MISTAKES[mistake]}", finished.stderr, re.M), finished.stderr
@@ -98,9 +94,7 @@ def test_wrong_size_of_the_heap(
     assert f"PGAS_SYMMETRIC_SIZE={size} is no size from 64K to 64T" in finished.stderr
 
 
-def test_size_of_the_heap(
-    run: Runner, plain_mpi: Callable, program: Callable[[str], Path], flavour: str
-) -> None:
+def test_size_of_the_heap(run: Runner, plain_mpi: Callable, program: Callable[[str], Path], flavour: str) -> None:
     words = [*plain_mpi(flavour, 2), program("calls")]
     run(*words, env={"PGAS_SYMMETRIC_SIZE": "4M"}, timeout_s=LIMIT_S)
 
@@ -111,7 +105,8 @@ def test_a_heap_larger_than_shared_memory_is_refused(
     words = [*plain_mpi(flavour, 2), program("calls")]
     finished = run(*words, env={"PGAS_SYMMETRIC_SIZE": "32T"}, status=None, timeout_s=LIMIT_S)
     assert finished.status not in (0, None)
-    assert re.search(r"the node's 2 PEs, \d+ KiB each, do not fit into /dev/shm, which has \d+ KiB left", finished.stderr)
+    cause = r"the node's 2 PEs, \d+ KiB each, do not fit into /dev/shm, which has \d+ KiB left"
+    assert re.search(cause, finished.stderr), finished.stderr
 
 
 @pytest.mark.parametrize(("name", "standard"), [("c", "c99"), ("c", "c11"), ("c++", "c++11")])

@@ -115,9 +115,9 @@ void check_put_and_get(CheckedProgram& program) {
 }
 
 template <typename T>
-void check_elements(CheckedProgram& program, void (*put)(T*, const T*, size_t, int), void (*put_nbi)(T*, const T*, size_t, int),
-                    void (*get)(T*, const T*, size_t, int), void (*get_nbi)(T*, const T*, size_t, int),
-                    void (*p)(T*, T, int), T (*g)(const T*, int)) {
+void check_elements(CheckedProgram& program, void (*put)(T*, const T*, size_t, int),
+                    void (*put_nbi)(T*, const T*, size_t, int), void (*get)(T*, const T*, size_t, int),
+                    void (*get_nbi)(T*, const T*, size_t, int), void (*p)(T*, T, int), T (*g)(const T*, int)) {
   T* const data = symmetric<T>(4);
   T given[3], got[3];
   for (int i = 0; i < 3; ++i) given[i] = static_cast<T>(program.rank() + i + 1);
@@ -263,19 +263,20 @@ void check_waiting(CheckedProgram& program, const AtomicCalls<T>& call) {
 }
 
 void check_atomics(CheckedProgram& program) {
-#define CHECK_ATOMICS(name, type, is_signed)                                                                       \
-  {                                                                                                                \
-    const AtomicCalls<type> calls{                                                                                 \
-        pgas_##name##_atomic_fetch,     pgas_##name##_atomic_set,       pgas_##name##_atomic_swap,                 \
-        pgas_##name##_atomic_compare_swap, pgas_##name##_atomic_fetch_add, pgas_##name##_atomic_add,               \
-        pgas_##name##_atomic_fetch_inc, pgas_##name##_atomic_inc,       pgas_##name##_atomic_fetch_and,            \
-        pgas_##name##_atomic_and,       pgas_##name##_atomic_fetch_or,  pgas_##name##_atomic_or,                   \
-        pgas_##name##_atomic_fetch_xor, pgas_##name##_atomic_xor,       pgas_##name##_wait_until,                  \
-        pgas_##name##_test};                                                                                       \
-    program.equal(std::is_signed_v<type>, is_signed == 1);                                                         \
-    check_each_operation(program, calls);                                                                          \
-    check_together(program, calls);                                                                                \
-    check_waiting(program, calls);                                                                                 \
+#define CHECK_ATOMICS(name, type, is_signed)                                                         \
+  {                                                                                                  \
+    const AtomicCalls<type> calls{pgas_##name##_atomic_fetch,     pgas_##name##_atomic_set,          \
+                                  pgas_##name##_atomic_swap,      pgas_##name##_atomic_compare_swap, \
+                                  pgas_##name##_atomic_fetch_add, pgas_##name##_atomic_add,          \
+                                  pgas_##name##_atomic_fetch_inc, pgas_##name##_atomic_inc,          \
+                                  pgas_##name##_atomic_fetch_and, pgas_##name##_atomic_and,          \
+                                  pgas_##name##_atomic_fetch_or,  pgas_##name##_atomic_or,           \
+                                  pgas_##name##_atomic_fetch_xor, pgas_##name##_atomic_xor,          \
+                                  pgas_##name##_wait_until,       pgas_##name##_test};               \
+    program.equal(std::is_signed_v<type>, is_signed == 1);                                           \
+    check_each_operation(program, calls);                                                            \
+    check_together(program, calls);                                                                  \
+    check_waiting(program, calls);                                                                   \
   }
   PGAS_FOR_ATOMIC_TYPES(CHECK_ATOMICS)
 }
