@@ -52,7 +52,7 @@ int pgas_n_pes(void);
 void* pgas_malloc(size_t bytes);
 void* pgas_calloc(size_t count, size_t bytes); /* zeros */
 void* pgas_align(size_t alignment, size_t bytes);
-/* Collective. What others still do to the memory must have been completed by pgas_quiet(). NULL: nothing. */
+/* Collective, with quiet before. NULL: nothing. */
 void pgas_free(void* address);
 
 /* The address at which this process may load and store the memory of `pe`, or NULL where that is on another node. Who

@@ -143,7 +143,10 @@ SPILLWAY_EXPORT void* pgas_align(size_t alignment, size_t bytes) {
 
 SPILLWAY_EXPORT void pgas_free(void* address) {
   if (address == nullptr) return;
-  answer(__func__, [&] { running().heap.free(address); });
+  answer(__func__, [&] {
+    running().operations.quiet();  // what this PE has put there
+    running().heap.free(address);
+  });
 }
 
 SPILLWAY_EXPORT void* pgas_ptr(const void* address, int pe) {
@@ -201,8 +204,7 @@ SPILLWAY_EXPORT uint64_t pgas_signal_fetch(const uint64_t* signal_address) {
 
 SPILLWAY_EXPORT uint64_t pgas_signal_wait_until(uint64_t* signal_address, int comparison, uint64_t value) {
   return answer(__func__, [&] {
-    running().operations.compare(signal_address, comparison, value, sizeof value, false, true);
-    return __atomic_load_n(signal_address, __ATOMIC_ACQUIRE);
+    return *running().operations.compare(signal_address, comparison, value, sizeof value, false, true);
   });
 }
 

@@ -1,5 +1,7 @@
 #include "pgas/one_sided.h"
 
+#include <spillway/spillway.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -16,6 +18,14 @@ constexpr uint64_t kShortestSleepNs = 20'000;
 // What MPI brings from other nodes rings no bell, nor do stores of the program itself.
 constexpr uint64_t kLongestSleepAmongNodesNs = 200'000;
 constexpr uint64_t kLongestSleepNs = 10'000'000;
+// Of the calls that programs repeat until they see what they want, without another call of MPI in between.
+constexpr uint32_t kCallsBetweenLooks = 64;
+
+// Under Spillway, who sleeps here keeps its slot, which other ranks may be in want of.
+bool shares_slots(int pe_count) {
+  spillway_usage usage{};
+  return spillway_get_usage(&usage) == SPILLWAY_SUCCESS && usage.slots < static_cast<uint32_t>(pe_count);
+}
 
 template <typename T>
 uint64_t atomic_in_memory(pgas_operation operation, T* address, T operand, T expected) {
@@ -80,10 +90,27 @@ bool compares(T found, int comparison, T value) {
 }
 
 template <typename Unsigned, typename Signed>
-bool compares_in_memory(const void* address, int comparison, uint64_t value, bool is_signed) {
+std::optional<uint64_t> compare_in_memory(const void* address, int comparison, uint64_t value, bool is_signed) {
   const Unsigned found = __atomic_load_n(static_cast<const Unsigned*>(address), __ATOMIC_ACQUIRE);
-  return is_signed ? compares(static_cast<Signed>(found), comparison, static_cast<Signed>(value))
-                   : compares(found, comparison, static_cast<Unsigned>(value));
+  const bool holds = is_signed ? compares(static_cast<Signed>(found), comparison, static_cast<Signed>(value))
+                               : compares(found, comparison, static_cast<Unsigned>(value));
+  return holds ? std::optional<uint64_t>(found) : std::nullopt;
+}
+
+// Numbers at once, so that nobody who waits for one sees half of it.
+void copy(char* dest, const void* source, uint64_t bytes) {
+  const bool is_aligned = reinterpret_cast<uintptr_t>(dest) % bytes == 0;
+  if (bytes == sizeof(uint64_t) && is_aligned) {
+    uint64_t value = 0;
+    std::memcpy(&value, source, sizeof value);
+    __atomic_store_n(reinterpret_cast<uint64_t*>(dest), value, __ATOMIC_RELEASE);
+  } else if (bytes == sizeof(uint32_t) && is_aligned) {
+    uint32_t value = 0;
+    std::memcpy(&value, source, sizeof value);
+    __atomic_store_n(reinterpret_cast<uint32_t*>(dest), value, __ATOMIC_RELEASE);
+  } else {
+    std::memmove(dest, source, bytes);
+  }
 }
 
 void check_aligned(const void* address, uint64_t bytes) {
@@ -94,11 +121,20 @@ void check_aligned(const void* address, uint64_t bytes) {
 
 }  // namespace
 
-OneSided::OneSided(SymmetricHeap& heap) : heap_(&heap), is_open_(static_cast<size_t>(heap.pe_count())) {}
+OneSided::OneSided(SymmetricHeap& heap)
+    : heap_(&heap),
+      is_open_(static_cast<size_t>(heap.pe_count())),
+      longest_sleep_ns_(shares_slots(heap.pe_count()) ? kShortestSleepNs
+                        : heap.is_all_direct()        ? kLongestSleepNs
+                                                      : kLongestSleepAmongNodesNs) {}
 
-char* OneSided::direct(const void* address, uint64_t bytes, int pe) const {
+void OneSided::check_pe(int pe) const {
   if (pe < 0 || pe >= heap_->pe_count())
     throw Failure("there is no PE " + std::to_string(pe), "PEs are 0 to " + std::to_string(heap_->pe_count() - 1));
+}
+
+char* OneSided::direct(const void* address, uint64_t bytes, int pe) const {
+  check_pe(pe);
   return heap_->direct(pe, heap_->offset_of(address, bytes));
 }
 
@@ -129,10 +165,10 @@ void OneSided::quiet() {
 }
 
 void OneSided::put(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking) {
-  char* const memory = direct(dest, bytes, pe);
+  check_pe(pe);
   if (bytes == 0) return;
-  if (memory != nullptr) {
-    std::memmove(memory, source, bytes);
+  if (char* const memory = direct(dest, bytes, pe); memory != nullptr) {
+    copy(memory, source, bytes);
     return heap_->bell(pe).ring();
   }
   const MPI_Aint begin = displacement(dest, bytes);
@@ -147,12 +183,12 @@ void OneSided::put(void* dest, const void* source, uint64_t bytes, int pe, bool 
 }
 
 void OneSided::get(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking) {
-  const char* const memory = direct(source, bytes, pe);
+  check_pe(pe);
   if (bytes == 0) return;
-  if (memory != nullptr) {
+  if (const char* const memory = direct(source, bytes, pe); memory != nullptr) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     std::memmove(dest, memory, bytes);
-    return;
+    return give_time_to_mpi_sometimes();
   }
   const MPI_Aint begin = displacement(source, bytes);
   for (uint64_t done = 0; done < bytes;) {
@@ -198,37 +234,42 @@ uint64_t OneSided::atomic(pgas_operation operation, void* address, uint64_t oper
     flush(pe);
   }
   if (memory != nullptr && operation != PGAS_OPERATION_FETCH) heap_->bell(pe).ring();
+  give_time_to_mpi_sometimes();
   return before;
 }
 
-// MPI delivers what comes from other nodes while it is called.
+// MPI delivers what comes from other nodes while it is called, and Spillway gives the slot to others.
 void OneSided::give_time_to_mpi() {
   int has_message = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, heap_->pes(), &has_message, MPI_STATUS_IGNORE);
-  if (!heap_->is_all_direct()) MPI_Win_flush_local_all(heap_->window());
+  // Not where it would wait for what this PE has begun.
+  if (!heap_->is_all_direct() && open_.empty()) MPI_Win_flush_local_all(heap_->window());
 }
 
-bool OneSided::compare(const void* address, int comparison, uint64_t value, uint64_t bytes, bool is_signed,
-                       bool waits) {
+void OneSided::give_time_to_mpi_sometimes() {
+  if (++calls_ % kCallsBetweenLooks == 0) give_time_to_mpi();
+}
+
+std::optional<uint64_t> OneSided::compare(const void* address, int comparison, uint64_t value, uint64_t bytes,
+                                          bool is_signed, bool waits) {
   check_aligned(address, bytes);
   heap_->offset_of(address, bytes);
-  const auto is_there = [&] {
-    return bytes == 4 ? compares_in_memory<uint32_t, int32_t>(address, comparison, value, is_signed)
-                      : compares_in_memory<uint64_t, int64_t>(address, comparison, value, is_signed);
+  const auto look = [&] {
+    return bytes == 4 ? compare_in_memory<uint32_t, int32_t>(address, comparison, value, is_signed)
+                      : compare_in_memory<uint64_t, int64_t>(address, comparison, value, is_signed);
   };
-  if (is_there()) return true;
-  if (!waits) {
+  std::optional<uint64_t> found = look();
+  for (int looks = 0; waits && !found && looks < kLooks; ++looks) found = look();
+  if (!waits && !found) {
     give_time_to_mpi();
-    return is_there();
+    return look();
   }
-  for (int look = 0; look < kLooks; ++look)
-    if (is_there()) return true;
-  const uint64_t longest = heap_->is_all_direct() ? kLongestSleepNs : kLongestSleepAmongNodesNs;
-  for (uint64_t sleep_ns = kShortestSleepNs; !is_there(); sleep_ns = std::min(2 * sleep_ns, longest)) {
+  for (uint64_t sleep_ns = kShortestSleepNs; !found; sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns_)) {
     give_time_to_mpi();
-    heap_->bell(heap_->pe()).sleep(is_there, sleep_ns);
+    heap_->bell(heap_->pe()).sleep([&] { return (found = look()).has_value(); }, sleep_ns);
+    if (!found) found = look();
   }
-  return true;
+  return found;
 }
 
 }  // namespace spillway::pgas

@@ -8,6 +8,7 @@
 #include <spillway/pgas.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "pgas/symmetric_heap.h"
@@ -29,22 +30,27 @@ class OneSided {
   // The value before. `bytes`: 4 or 8.
   uint64_t atomic(pgas_operation operation, void* address, uint64_t operand, uint64_t expected, uint64_t bytes, int pe);
 
-  // True when this PE's value compares so; with `waits`, not before.
-  bool compare(const void* address, int comparison, uint64_t value, uint64_t bytes, bool is_signed, bool waits);
+  // This PE's value, where it compares so; with `waits`, it does at last.
+  std::optional<uint64_t> compare(const void* address, int comparison, uint64_t value, uint64_t bytes, bool is_signed,
+                                  bool waits);
 
   // What has been put is there.
   void quiet();
 
  private:
+  void check_pe(int pe) const;
   char* direct(const void* address, uint64_t bytes, int pe) const;
   MPI_Aint displacement(const void* address, uint64_t bytes) const;
   void note_open(int pe);
   void flush(int pe);
   void give_time_to_mpi();
+  void give_time_to_mpi_sometimes();
 
   SymmetricHeap* heap_;
   std::vector<bool> is_open_;  // by PE: has operations that have not been flushed
   std::vector<int> open_;
+  uint64_t longest_sleep_ns_;
+  uint32_t calls_ = 0;
 };
 
 }  // namespace spillway::pgas

@@ -1,10 +1,14 @@
 #include "pgas/symmetric_heap.h"
 
 #include <sys/vfs.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "pgas/failure.h"
 
@@ -20,32 +24,47 @@ char* first_page(char* shared) {
 }
 
 // Memory that is not there when it is first written would end the PE by a signal, without a word.
-void check_room(MPI_Comm node, uint64_t bytes) {
-  int rank = 0;
+void check_room(MPI_Comm pes, uint64_t bytes) {
+  int pe = 0;
   int count = 0;
-  MPI_Comm_rank(node, &rank);
-  MPI_Comm_size(node, &count);
+  MPI_Comm_rank(pes, &pe);
+  MPI_Comm_size(pes, &count);
+  char name[MPI_MAX_PROCESSOR_NAME] = "";
+  gethostname(name, sizeof name - 1);  // virtual nodes of a host share its memory
+  const uint64_t own = std::hash<std::string_view>()(name);
+  std::vector<uint64_t> hosts(static_cast<size_t>(count));
+  MPI_Allgather(&own, 1, MPI_UINT64_T, hosts.data(), 1, MPI_UINT64_T, pes);
+  if (std::find(hosts.begin(), hosts.end(), own) - hosts.begin() != pe) return;
   struct statfs room {};
-  if (rank != 0 || statfs(kSharedMemory, &room) != 0) return;
+  if (statfs(kSharedMemory, &room) != 0) return;
+  const auto here = static_cast<uint64_t>(std::count(hosts.begin(), hosts.end(), own));
   const uint64_t free_bytes = uint64_t{room.f_bavail} * static_cast<uint64_t>(room.f_bsize);
-  const uint64_t wanted = (bytes + kPage) * static_cast<uint64_t>(count);
-  if (wanted <= free_bytes) return;
-  throw Failure("the symmetric heaps of the node's " + std::to_string(count) + " PEs, " + std::to_string(bytes >> 10) +
+  if ((bytes + kPage) * here <= free_bytes) return;
+  throw Failure("the symmetric heaps of the host's " + std::to_string(here) + " PEs, " + std::to_string(bytes >> 10) +
                     " KiB each, do not fit into " + kSharedMemory + ", which has " + std::to_string(free_bytes >> 10) +
                     " KiB left",
                 "make that larger, or set PGAS_SYMMETRIC_SIZE to less");
+}
+
+void check_memory_model(MPI_Win window) {
+  int* model = nullptr;
+  int is_there = 0;
+  MPI_Win_get_attr(window, MPI_WIN_MODEL, &model, &is_there);
+  if (is_there == 0 || *model != MPI_WIN_UNIFIED)
+    throw Failure("the MPI library's windows have two copies of memory (MPI_WIN_SEPARATE)", "use another MPI library");
 }
 
 }  // namespace
 
 SymmetricHeap::SymmetricHeap(MPI_Comm pes, uint64_t bytes) : bytes_(bytes), blocks_(Bell::kBytes, bytes) {
   MPI_Comm_dup(pes, &pes_);
+  MPI_Comm_set_errhandler(pes_, MPI_ERRORS_ARE_FATAL);
   int count = 0;
   MPI_Comm_rank(pes_, &pe_);
   MPI_Comm_size(pes_, &count);
   bases_.resize(static_cast<size_t>(count));
   MPI_Comm_split_type(pes_, MPI_COMM_TYPE_SHARED, pe_, MPI_INFO_NULL, &node_);
-  check_room(node_, bytes);
+  check_room(pes_, bytes);
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "alloc_shared_noncontig", "true");  // each on pages of its own
@@ -70,7 +89,12 @@ SymmetricHeap::SymmetricHeap(MPI_Comm pes, uint64_t bytes) : bytes_(bytes), bloc
   int least_of_node = node_count;
   MPI_Allreduce(MPI_IN_PLACE, &least_of_node, 1, MPI_INT, MPI_MIN, pes_);
   if (least_of_node == count) return;
-  MPI_Win_create(own, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, pes_, &window_);
+  // Different operations on one value are atomic with each other where the library knows of all of them.
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "which_accumulate_ops", "sum,band,bor,bxor,replace,no_op,cswap");
+  MPI_Win_create(own, static_cast<MPI_Aint>(bytes), 1, info, pes_, &window_);
+  MPI_Info_free(&info);
+  check_memory_model(window_);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
 }
 

@@ -70,16 +70,22 @@ MISTAKES = {
 
 
 @pytest.mark.libraries_in_turn
+@pytest.mark.parametrize("nodes", [[], ["--ranks-per-node", 1]], ids=["node", "nodes"])
 @pytest.mark.parametrize("mistake", sorted(MISTAKES))
-def test_a_mistake_ends_the_job_and_is_named(run: Runner, job: Callable[..., List[object]], mistake: str) -> None:
-    finished = run(*job("mistakes", 3, 1), mistake, status=None, timeout_s=LIMIT_S)
+def test_a_mistake_ends_the_job_and_is_named(
+    run: Runner, job: Callable[..., List[object]], mistake: str, nodes: List[object]
+) -> None:
+    finished = run(*job("mistakes", 3, 1, *nodes), mistake, status=None, timeout_s=LIMIT_S)
     assert finished.status not in (0, None)
     assert re.search(rf"^pgas: .*{MISTAKES[mistake]}", finished.stderr, re.M), finished.stderr
 
 
+@pytest.mark.parametrize("nodes", [[], ["--ranks-per-node", 1]], ids=["node", "nodes"])
 @pytest.mark.parametrize("end", ["exit", "kill"])
-def test_a_pe_that_ends_ends_those_that_wait(run: Runner, job: Callable[..., List[object]], end: str) -> None:
-    finished = run(*job("mistakes", 3, 1), end, status=None, timeout_s=LIMIT_S)
+def test_a_pe_that_ends_ends_those_that_wait(
+    run: Runner, job: Callable[..., List[object]], end: str, nodes: List[object]
+) -> None:
+    finished = run(*job("mistakes", 3, 1, *nodes), end, status=None, timeout_s=LIMIT_S)
     assert finished.status == 7 if end == "exit" else finished.status not in (0, None)
 
 
@@ -105,7 +111,7 @@ def test_a_heap_larger_than_shared_memory_is_refused(
     words = [*plain_mpi(flavour, 2), program("calls")]
     finished = run(*words, env={"PGAS_SYMMETRIC_SIZE": "32T"}, status=None, timeout_s=LIMIT_S)
     assert finished.status not in (0, None)
-    cause = r"the node's 2 PEs, \d+ KiB each, do not fit into /dev/shm, which has \d+ KiB left"
+    cause = r"the host's 2 PEs, \d+ KiB each, do not fit into /dev/shm, which has \d+ KiB left"
     assert re.search(cause, finished.stderr), finished.stderr
 
 

@@ -1,7 +1,7 @@
 // Each function of pgas.h, checked against what the data must be, on whichever nodes the PEs are.
 #include <spillway/pgas.h>
 
-#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -33,6 +33,12 @@ void check_pes(CheckedProgram& program) {
 void check_heap(CheckedProgram& program) {
   program.holds(pgas_malloc(0) == nullptr);
   program.holds(pgas_malloc(size_t{1} << 40) == nullptr);
+  const char* const said = std::getenv(PGAS_SYMMETRIC_SIZE);  // in MiB here
+  const size_t heap = (said == nullptr ? size_t{64} : static_cast<size_t>(std::atoi(said))) << 20;
+  program.holds(pgas_malloc(heap) == nullptr);
+  void* const nearly_all = pgas_malloc(heap - 8192);
+  program.holds(nearly_all != nullptr);
+  pgas_free(nearly_all);
   program.holds(pgas_calloc(size_t{1} << 40, size_t{1} << 40) == nullptr);
   char* const first = static_cast<char*>(pgas_malloc(100));
   char* const second = static_cast<char*>(pgas_malloc(100));
@@ -108,8 +114,8 @@ void check_put_and_get(CheckedProgram& program) {
   pgas_int_put(data + 1, data, kCount - 1, program.rank());
   pgas_quiet();
   program.holds(is_patterned(data + 1, program.right(), 2, kCount - 1));
-  pgas_putmem(data, own.data(), 0, program.right());
-  pgas_getmem(got.data(), data, 0, program.right());
+  pgas_putmem(nullptr, nullptr, 0, program.right());
+  pgas_getmem(nullptr, nullptr, 0, program.right());
   pgas_barrier_all();
   pgas_free(data);
 }
@@ -283,16 +289,58 @@ void check_atomics(CheckedProgram& program) {
 
 // What a PE puts before a fence comes before what it puts behind it.
 void check_fence(CheckedProgram& program) {
-  long* const values = symmetric<long>(2);
-  for (long round = 1; round <= 20; ++round) {
-    pgas_long_p(&values[0], round * 10, program.right());
+  int* const data = symmetric<int>(kCount * 40);
+  long* const mark = symmetric<long>(1);
+  for (int round = 1; round <= 10; ++round) {
+    const std::vector<int> own = patterned(program.rank(), round, kCount * 40);
+    pgas_int_put_nbi(data, own.data(), own.size(), program.right());
     pgas_fence();
-    pgas_long_atomic_set(&values[1], round, program.right());
-    pgas_long_wait_until(&values[1], PGAS_CMP_GE, round);
-    program.equal(values[0], round * 10);
+    pgas_long_p(mark, round, program.right());
+    pgas_long_wait_until(mark, PGAS_CMP_GE, round);
+    program.holds(is_patterned(data, program.left(), round, own.size()));
     pgas_barrier_all();
   }
-  pgas_free(values);
+  pgas_free(mark);
+  pgas_free(data);
+}
+
+// Different operations on one number: each PE adds to its low bits, flips a bit of its own, and counts in its high bits
+// by compare and swap.
+void check_mixed_operations(CheckedProgram& program) {
+  constexpr int kEach = 60;
+  uint64_t* const number = symmetric<uint64_t>(1);
+  const uint64_t own_bit = uint64_t{1} << (24 + program.rank() % 8);
+  for (int i = 0; i < kEach; ++i) {
+    pgas_uint64_atomic_add(number, 1, 0);
+    pgas_uint64_atomic_fetch_xor(number, own_bit, 0);
+    uint64_t seen = pgas_uint64_atomic_fetch(number, 0);
+    for (uint64_t before;
+         (before = pgas_uint64_atomic_compare_swap(number, seen, seen + (uint64_t{1} << 32), 0)) != seen;)
+      seen = before;
+  }
+  pgas_barrier_all();
+  const auto all = static_cast<uint64_t>(kEach * program.size());
+  program.equal(pgas_uint64_atomic_fetch(number, 0), all << 32 | all);
+  pgas_barrier_all();
+  pgas_free(number);
+}
+
+// PEs that look again and again, without another call, let each other go on, however few slots there are.
+void check_spinning(CheckedProgram& program) {
+  int* const lock = symmetric<int>(2);
+  for (int i = 0; i < 5; ++i) {
+    while (pgas_int_atomic_compare_swap(lock, 0, 1, 0) != 0) continue;
+    const int counted = pgas_int_g(lock + 1, 0);
+    int flag = 0;  // a message to itself is a call in which others may go on meanwhile
+    MPI_Sendrecv(&counted, 1, MPI_INT, program.rank(), 3, &flag, 1, MPI_INT, program.rank(), 3, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    pgas_int_p(lock + 1, flag + 1, 0);
+    pgas_quiet();
+    pgas_int_atomic_set(lock, 0, 0);
+  }
+  while (pgas_int_g(lock + 1, 0) != 5 * program.size()) continue;
+  pgas_barrier_all();
+  pgas_free(lock);
 }
 
 // MPI's own messages go on meanwhile: a large one waits for its receiver, who waits for a signal.
@@ -324,6 +372,8 @@ int main(int argc, char** argv) {
   check_types(program);
   check_signals(program);
   check_atomics(program);
+  check_mixed_operations(program);
+  check_spinning(program);
   check_fence(program);
   check_beside_messages(program);
   pgas_finalize();
