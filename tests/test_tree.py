@@ -102,8 +102,12 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 
 def compile_words(commands: List[dict], layer: str) -> List[str]:
-    """How a source of that layer is compiled (include paths, MPI's among them), without its input and output."""
-    chosen = next((entry for entry in commands if f"/src/{layer}/" in entry["file"]), commands[0])
+    """How a source of that layer is compiled (include paths, MPI's among them), without its input and output.
+
+    Of a layer of headers alone, a source of one that uses it.
+    """
+    users = [layer, *(other for other, used in layer_table().items() if layer in used)]
+    chosen = next((entry for user in users for entry in commands if f"/src/{user}/" in entry["file"]), commands[0])
     words = chosen["arguments"] if "arguments" in chosen else shlex.split(chosen["command"])
     kept = []
     skip = False
