@@ -264,7 +264,7 @@ def test_round_before_a_damaged_one_is_used(
 
 @pytest.fixture
 def end_at_call(build_dir: Path, tmp_path: Path) -> Callable[..., Dict[str, object]]:
-    """The environment in which a process is ended, once, at its `call`th rename or unlink below tmp_path or fdatasync."""
+    """In this environment a process is ended, once, at its `call`th fdatasync, or rename or unlink below tmp_path."""
 
     def environment(call: int, rank: Optional[int] = None) -> Dict[str, object]:
         library = build_dir / "lib" / "spillway" / "tests" / "libends-at-call.so"
