@@ -3,6 +3,8 @@
 #include <spillway/mpid.hpp>
 #include <spillway/number_lines.hpp>
 
+#include <functional>
+
 using namespace spillway::mpid;
 
 constexpr double kDamping = 0.85;
@@ -52,7 +54,7 @@ int main(int argc, char** argv) {
             },
         .state = [&] { return bytes_of_numbers(state); },
         .take_state = [&](auto bytes) { std::ranges::copy(numbers_of_bytes(bytes), state.begin()); },
-        .combine = [](double first, double second) { return first + second; },
+        .combine = std::plus<>(),
         .partition =
             [&](int64_t key, double, int tasks) {
               const bool is_for_a = COMM_BIPARTITE_O != MPI_D_COMM_NULL;

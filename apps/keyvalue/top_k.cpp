@@ -4,6 +4,7 @@
 #include <spillway/number_lines.hpp>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -66,7 +67,7 @@ int main(int argc, char** argv) {
               }
               if (output) output->finish();
             },
-        .combine = [](int64_t first, int64_t second) { return first + second; }};
+        .combine = std::plus<>()};
     return job.run(argc, argv);
   });
 }

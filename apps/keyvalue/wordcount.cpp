@@ -2,6 +2,8 @@
 #include <spillway/mpid.hpp>
 #include <spillway/text_files.hpp>
 
+#include <functional>
+
 namespace {
 
 using spillway::mpid::for_each_word;
@@ -29,7 +31,7 @@ int main(int argc, char** argv) {
                   });
                 },
             .reduce = [&](int task, int, auto& groups) { write_counts(directory, task, groups); },
-            .combine = [](int64_t first, int64_t second) { return first + second; }};
+            .combine = std::plus<>()};
     return job.run(argc, argv, splits.configuration());
   });
 }

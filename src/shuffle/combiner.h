@@ -24,7 +24,10 @@ class Combiner {
     ItemSlot into;
     ItemSlot value;
   };
-  std::string_view combine(std::string_view key, std::string_view into, std::string_view value, Slots& slots) const;
+  std::string_view combine(std::string_view key, std::string_view into, std::string_view value, Slots& slots) const {
+    return encoded(value_class_, combine_(slots.key.decode(key_class_, key), slots.into.decode(value_class_, into),
+                                          slots.value.decode(value_class_, value), user_));
+  }
 
  private:
   ItemClass key_class_ = ItemClass::bytes;
