@@ -4,7 +4,7 @@
 test_limit_s=2700
 unit_test_limit_s=120
 
-# Multi-process tests that say what comes out, not within which time: twice as many at a time as there are cores, as many
+# Multi-process tests that say what comes out, not within which time: some more at a time than there are cores, as many
 # of them wait. Then two at a time those whose jobs mostly wait, and end within seconds. The others run after them, one
 # by one, and so do those that make network devices: MPICH programs that begin meanwhile fail.
 timeless_tests=(
@@ -44,7 +44,7 @@ run_all_tests() {
   ctest --test-dir build --output-on-failure --timeout "$unit_test_limit_s" --parallel "$(jobs)" \
     ${filter:+-R "$filter"} --no-tests="$([[ -n $filter ]] && echo ignore || echo error)" </dev/null >"$unit_log" 2>&1 || unit_status=$?
   ((unit_status == 0)) || cat "$unit_log"
-  local workers=$(($(jobs) * 2)) others=("${timeless_tests[@]/#/--ignore=}")
+  local workers=$((($(jobs) * 3 + 1) / 2)) others=("${timeless_tests[@]/#/--ignore=}")
   echo "==> Multi-process tests (pytest), $workers at a time"
   run_pytest "$timeless_log" --numprocesses "$workers" "${timeless_tests[@]}" "$@"
   echo "==> Multi-process tests (pytest), two at a time"

@@ -57,7 +57,8 @@ class SpillingMeasurement:
     def run_all(self, repeats: int, say: Callable[[str], None]) -> None:
         """Raises RunFailed."""
         size = self._source.stat().st_size
-        roomy = 3 * size // cores() + 64 * MIB
+        # Short words are twice as long with their numbers, and tasks do not get equally many of them.
+        roomy = 5 * size // cores() + 64 * MIB
         small = min(max(LEAST_MEMORY, size // (16 * cores())), MOST_MEMORY)
         for repeat in range(repeats):
             say(f"{self.what.title}, spilled: repeat {repeat + 1} of {repeats}")
