@@ -48,10 +48,4 @@ bool HeapBlocks::give_back(uint64_t offset) {
   return true;
 }
 
-uint64_t HeapBlocks::largest_free() const {
-  uint64_t largest = 0;
-  for (const auto& [begin, end] : free_) largest = std::max(largest, end - begin);
-  return largest;
-}
-
 }  // namespace spillway::pgas

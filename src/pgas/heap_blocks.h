@@ -19,8 +19,6 @@ class HeapBlocks {
   // False where no part that was taken begins there.
   [[nodiscard]] bool give_back(uint64_t offset);
 
-  uint64_t largest_free() const;
-
  private:
   std::map<uint64_t, uint64_t> free_;   // begins and ends, never one at another's end
   std::map<uint64_t, uint64_t> taken_;  // the same, as they were asked for

@@ -71,8 +71,7 @@ def test_o_tasks_that_were_complete_are_not_run_again(
     check_output(tmp_path)
     begun = tasks_of(tmp_path / "tasks")
     assert begun["o7"] == 2
-    # Of each process the one that it is at, and the one that is being brought to the disk.
-    assert sum(count for task, count in begun.items() if task[0] == "o") <= O_TASKS + 2 * 2
+    assert sum(count for task, count in begun.items() if task[0] == "o") <= O_TASKS + 2  # one of each process
     assert report["o_tasks_done"] < O_TASKS
     assert "goes on from its checkpoint (restart 1 of 1)" in finished.stderr
     assert list((tmp_path / "checkpoint").iterdir()) == []

@@ -4,6 +4,7 @@ usage: counted_tasks.py OUTPUT_DIRECTORY TASKS_FILE FAILING_TASK
 """
 
 import sys
+import time
 
 from spillway import mpid
 
@@ -14,6 +15,7 @@ def send(task, tasks, emit):
     with open(path, "a") as begun:
         begun.write(f"{task}\n")
     if task == failing and open(path).read().split().count(str(task)) == 1:
+        time.sleep(1)  # until tasks before it are on the disk, which another thread brings them to
         raise KeyError("as it was told")
     for number in range(5000):
         emit(f"word {(task + number) % 100}", 1)
