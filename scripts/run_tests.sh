@@ -8,9 +8,10 @@ unit_test_limit_s=120
 # of them wait. Then two at a time those whose jobs mostly wait, and end within seconds. The others run after them, one
 # by one, and so do those that make network devices: MPICH programs that begin meanwhile fail.
 timeless_tests=(
-  tests/apps tests/bindings tests/demo/test_benchmarks.py tests/demo/test_broadcast_simulation.py tests/demo/test_package_graph.py tests/differential
+  tests/apps tests/bindings tests/demo/test_benchmarks.py tests/demo/test_broadcast_simulation.py
+  tests/demo/test_sort_simulation.py tests/demo/test_package_graph.py tests/differential
   tests/faults/test_failing_ranks.py tests/faults/test_refused_jobs.py tests/keyvalue tests/launcher tests/mpi
-  tests/mpi_table tests/pgas tests/promises tests/python_interface tests/test_tree.py
+  tests/mpi_table tests/pgas tests/promises tests/python_interface tests/sort tests/test_tree.py
 )
 waiting_tests=(tests/faults)
 
@@ -40,6 +41,9 @@ run_all_tests() {
   local waiting_log=$step_log_folder/pytest_two_at_a_time.log log=$step_log_folder/pytest_one_by_one.log
   filter=$(unit_test_filter "$@")
   export SPILLWAY_BUILD=$PWD/build
+  export SPILLWAY_STANDSTILL_FILE=/dev/shm/standstills-of-tests-$$
+  "$python" tests/standstill.py "$SPILLWAY_STANDSTILL_FILE" >"$step_log_folder/standstills.log" &
+  local standstill_watch=$!
   echo "==> Unit tests (ctest)"
   ctest --test-dir build --output-on-failure --timeout "$unit_test_limit_s" --parallel "$(jobs)" \
     ${filter:+-R "$filter"} --no-tests="$([[ -n $filter ]] && echo ignore || echo error)" </dev/null >"$unit_log" 2>&1 || unit_status=$?
@@ -53,7 +57,10 @@ run_all_tests() {
   run_pytest "$log" tests "${others[@]}" "${waiting_tests[@]/#/--ignore=}" "$@"
   grep -q "tests passed" "$unit_log" && chosen=yes
   [[ -n $chosen ]] || system_status=5
+  kill "$standstill_watch" || echo "the watch over the processors has ended before"
+  wait "$standstill_watch" || true
   echo
+  cat "$step_log_folder/standstills.log"
   echo "ctest:  $(grep -E 'tests passed|No tests were found' "$unit_log" | tail -1)"
   echo "pytest: $(tail -1 "$timeless_log")"
   echo "        $(tail -1 "$waiting_log")"

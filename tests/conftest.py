@@ -13,6 +13,7 @@ from bed import BEDS, Bed, made_bed
 from marked_processes import kill_marked, marked_processes
 from plain_mpi import plain_mpi_words
 from runner import DISAPPEARANCE_S, Runner
+from standstill import TimeLimit
 
 Found = TypeVar("Found")
 
@@ -42,7 +43,8 @@ def beyond_their_turn(items: List["pytest.Item"]) -> List["pytest.Item"]:
     those left over."""
     cases: Dict[str, Dict[str, Dict[str, pytest.Item]]] = {}  # of a test, by the other parameters, by the library
     for item in items:
-        if item.get_closest_marker("libraries_in_turn") and "flavour" in item.callspec.params:
+        has_library = hasattr(item, "callspec") and "flavour" in item.callspec.params
+        if item.get_closest_marker("libraries_in_turn") and has_library:
             library = item.callspec.params["flavour"]
             of_test = cases.setdefault(item.nodeid.split("[")[0], {})
             of_test.setdefault(item.callspec.id.replace(library, "", 1), {})[library] = item
@@ -99,8 +101,8 @@ def unused_segments(segments: Set[str]) -> Set[str]:
 
 def still_there(look: Callable[[], Found]) -> Found:
     """What a look finds when its time to disappear is over; nothing at all, once it finds nothing."""
-    deadline = time.monotonic() + DISAPPEARANCE_S
-    while (found := look()) and time.monotonic() < deadline:
+    limit = TimeLimit(DISAPPEARANCE_S)
+    while (found := look()) and limit.left_s() > 0:
         time.sleep(0.05)
     return found
 
@@ -108,8 +110,8 @@ def still_there(look: Callable[[], Found]) -> Found:
 def lasting_segments(before: Set[str]) -> Set[str]:
     """Unused in every look: those of other tests' jobs, which run at the same time, come and go."""
     left = unused_segments(shared_memory_files() - before)
-    deadline = time.monotonic() + DISAPPEARANCE_S
-    while left and time.monotonic() < deadline:
+    limit = TimeLimit(DISAPPEARANCE_S)
+    while left and limit.left_s() > 0:
         time.sleep(0.05)
         left = unused_segments(shared_memory_files() & left)
     return left

@@ -29,3 +29,17 @@ def kill_marked(mark: str, variable: str = MARK_VARIABLE) -> None:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
+
+
+def process_of_rank(rank: int, program: str, mark: str) -> int:
+    """0: there is none."""
+    names = {f"{variable}={rank}" for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            is_program = (folder / "comm").read_text().strip() == program[:15]
+            environment = (folder / "environ").read_text().split("\0") if is_program else []
+        except OSError:
+            continue
+        if names & set(environment) and any(mark in word for word in environment):
+            return int(folder.name)
+    return 0

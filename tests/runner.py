@@ -14,6 +14,7 @@ from typing import Dict, List, Mapping, Optional, Sequence, Union
 import pytest
 from bed import Bed
 from marked_processes import MARK_VARIABLE, kill_marked
+from standstill import TimeLimit
 
 # How long the processes of a killed job may take to be gone.
 DISAPPEARANCE_S = 5.0
@@ -74,16 +75,20 @@ class Runner:
         **options,
     ) -> Finished:
         """Runs a program to its end, which must have the given status (None: any). Too long a run fails the test."""
-        begin = time.monotonic()
+        begin, limit, late = time.monotonic(), TimeLimit(timeout_s), False
         process = self.start(command, env=env, **options)
-        try:
-            stdout, stderr = process.communicate(timeout=timeout_s)
-            late = False
-        except subprocess.TimeoutExpired:
-            kill_marked(self.mark)
-            process.kill()
-            stdout, stderr = process.communicate(timeout=DISAPPEARANCE_S)
-            late = True
+        while True:
+            try:
+                stdout, stderr = process.communicate(timeout=limit.left_s())
+                break
+            except subprocess.TimeoutExpired:
+                if limit.left_s() > 0:
+                    continue
+                if late:
+                    raise
+                kill_marked(self.mark)
+                process.kill()
+                limit, late = TimeLimit(DISAPPEARANCE_S), True
         words = self.bed.placed([str(word) for word in command])
         finished = Finished(words, process.returncode, stdout or "", stderr or "", time.monotonic() - begin)
         if late:

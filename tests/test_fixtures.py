@@ -1,7 +1,10 @@
 """The shared fixtures themselves: a check that cannot fail checks nothing."""
 
 import os
+import re
 import shutil
+import signal
+import struct
 import subprocess
 import sys
 import time
@@ -9,6 +12,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+import standstill
 from marked_processes import marked_processes
 from runner import Runner
 
@@ -56,7 +60,7 @@ def test_clean(run, spill_dir, nothing_left_behind):
 def test_nothing_left_behind_notices_processes_files_and_segments(tmp_path: Path, build_dir: Path) -> None:
     segment = Path("/dev/shm") / f"forgotten-{uuid.uuid4().hex}"
     (tmp_path / "test_forgetful.py").write_text(FORGETFUL_TESTS.replace("/dev/shm/SEGMENT", str(segment)))
-    for module in ("bed.py", "conftest.py", "marked_processes.py", "plain_mpi.py"):
+    for module in ("bed.py", "conftest.py", "marked_processes.py", "plain_mpi.py", "standstill.py"):
         shutil.copy(Path(__file__).with_name(module), tmp_path)
     patient = Path(__file__).with_name("runner.py").read_text()
     assert "DISAPPEARANCE_S = 5.0" in patient
@@ -73,3 +77,47 @@ def test_nothing_left_behind_notices_processes_files_and_segments(tmp_path: Path
     assert "4 passed, 3 errors" in outcome.stdout
     for found in ("processes left", "spill files left", "shared segments left"):
         assert found in outcome.stdout
+
+
+def test_time_limits_are_longer_by_what_a_processor_stood_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does whose process on it is stopped."""
+    watch_file = tmp_path / "standstills"
+    watch = subprocess.Popen(
+        [sys.executable, standstill.__file__, watch_file], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    monkeypatch.setenv(standstill.FILE_VARIABLE, str(watch_file))
+    deadline = time.monotonic() + 10
+    while not watch_file.exists() or len(beat := watch_file.read_bytes()[:8]) < 8 or struct.unpack("d", beat)[0] == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    limit = standstill.TimeLimit(1)
+    time.sleep(1.2)
+    assert limit.left_s() <= 0
+    limit = standstill.TimeLimit(1)
+    children = Path(f"/proc/{watch.pid}/task/{watch.pid}/children").read_text().split()
+    for child in children:
+        os.kill(int(child), signal.SIGSTOP)
+    time.sleep(3)
+    assert limit.left_s() > 0
+    for child in children:
+        os.kill(int(child), signal.SIGCONT)
+    time.sleep(1.5)
+    assert limit.left_s() <= 0
+    watch.terminate()
+    output, _ = watch.communicate(timeout=10)
+    assert len(re.findall(r" stood still for [3-9] s in all", output)) == len(children) > 0
+    assert not watch_file.exists()
+
+
+def test_time_limits_have_an_end_where_the_watch_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch_file = tmp_path / "standstills"
+    watch_file.write_bytes(struct.pack("dd", time.monotonic() - 1000, 0))
+    monkeypatch.setenv(standstill.FILE_VARIABLE, str(watch_file))
+    monkeypatch.setattr(standstill, "MOST_S", 1.0)
+    limit = standstill.TimeLimit(0)
+    watch_file.write_bytes(struct.pack("dd", time.monotonic() - 1000, 500))
+    assert 0 < limit.left_s() <= 1
+    time.sleep(1.1)
+    assert limit.left_s() <= 0

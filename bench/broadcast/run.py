@@ -4,7 +4,6 @@ and Figures 3 and 5, beside the paper's numbers."""
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import List
@@ -21,7 +20,7 @@ from measuring.verdict import misses_target
 from picture import draw
 from plan import Plan
 from report import Report
-from simulations import Simulations
+from simulations import Broadcasts
 
 
 def numbers(parser: argparse.ArgumentParser, name: str, text: str) -> List[int]:
@@ -60,21 +59,11 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def program_of(build: Build) -> str:
-    path = build.folder / "lib" / "spillway" / "bench" / "broadcast-simulation"
-    if not os.access(path, os.X_OK):
-        sys.exit(
-            f"{path} has not been built\n  Cause:  it needs SimGrid, which was not there\n"
-            "  Remedy: apt-get install libsimgrid-dev, and ./dev build"
-        )
-    return str(path)
-
-
 def main() -> int:
     options = parse()
     build = Build(options.build)
     plan = Plan(options.nodes, options.large, options.bytes, int(options.transfers * 1e6))
-    simulations = Simulations(program_of(build), options.limit, say)
+    simulations = Broadcasts(build.simulation("broadcast-simulation"), options.limit, say)
     about_machine = machine.description(build.folder)
     try:
         simulations.run_all(plan.all_cases())
@@ -84,12 +73,12 @@ def main() -> int:
         return 130
     say("")
     versions = f"{build.version()}, SimGrid {simulations.version}"
-    report = Report(plan, simulations.seconds)
+    report = Report(plan, simulations.found)
     page = report.page()
     where = machine.text(about_machine).splitlines()[0]  # what follows there is about times that others make longer
     print(f"Simulated seconds, {versions}\n{where}\n\n{page}")
     if options.json:
-        cases = [{**case._asdict(), "seconds": seconds} for case, seconds in simulations.seconds.items()]
+        cases = [{**case._asdict(), "seconds": seconds} for case, seconds in simulations.found.items()]
         content = {"machine": about_machine, "versions": versions, "simulations": cases, "targets": report.targets()}
         options.json.write_text(json.dumps(content, indent=2) + "\n")
     if options.plot:

@@ -16,15 +16,16 @@
 #include <string>
 #include <string_view>
 
-#include <xbt/log.h>
-
 #include "cluster.h"
 #include "mpi_library.h"
 #include "simulated_broadcast.h"
+#include "simulation/simulation_program.h"
 
 namespace {
 
 using namespace spillway;
+using simulation::number;
+using simulation::refuse;
 namespace s4u = simgrid::s4u;
 
 constexpr std::string_view kMpiPrefix = "mpi:";
@@ -39,18 +40,6 @@ struct Setting {
   std::optional<uint64_t> seed;
   bool has_acknowledgements = false;
 };
-
-[[noreturn]] void refuse(const std::string& why) {
-  std::fprintf(stderr, "broadcast-simulation: %s\n", why.c_str());
-  std::exit(2);
-}
-
-uint64_t number(const char* text, uint64_t most) {
-  char* end = nullptr;
-  const uint64_t value = std::strtoull(text, &end, 10);
-  if (end == text || *end != '\0' || value == 0 || value > most) refuse(std::string("not a usable number: ") + text);
-  return value;
-}
 
 Setting setting_of(int argc, char** argv) {
   if (argc < 6) refuse("ALGORITHM NODES BYTES PART_BYTES NODES_PER_LEAF [random:SEED] [acknowledgements]");
@@ -86,12 +75,7 @@ std::vector<uint32_t> order_of(const Setting& setting) {
 }
 
 void configure(const Setting& setting) {
-  xbt_log_control_set("root.thresh:warning");
-  // Bandwidths and latencies as they are given. The other models add what a connection's first message is slowed down
-  // by, to each transfer.
-  s4u::Engine::set_config("network/model:CM02");
   s4u::Engine::set_config(std::string("network/crosstraffic:") + (setting.has_acknowledgements ? "yes" : "no"));
-  s4u::Engine::set_config("contexts/stack-size:64");
 }
 
 double simulate_couriers(const Setting& setting, routing::Broadcast algorithm) {
@@ -114,6 +98,7 @@ double simulate_mpi_library(const Setting& setting) {
 
 int main(int argc, char** argv) {
   s4u::Engine engine(&argc, argv);
+  simulation::begin_program("broadcast-simulation");
   const Setting setting = setting_of(argc, argv);
   configure(setting);
   routing::Broadcast algorithm{};

@@ -1,12 +1,10 @@
-"""Simulations of broadcasts: one process each, two at a time, none twice."""
+"""Simulations of broadcasts."""
 
 import math
 import re
-import subprocess
-from concurrent.futures import ThreadPoolExecutor
-from typing import Callable, Dict, Iterable, NamedTuple, Set
+from typing import Callable, Iterable, NamedTuple, Optional
 
-from measuring.program_run import RunFailed
+from measuring.simulations import Simulations
 from paper import NODES_PER_LEAF
 
 KIB = 1 << 10
@@ -16,7 +14,6 @@ LINK_BYTES_PER_S = 1e9 / 8 * 8948 / 9038
 LATENCY_S = 50e-6
 
 _SAID = re.compile(r"([\d.]+) s, SimGrid ([\d.]+)")
-_AT_A_TIME = 2
 
 
 class Case(NamedTuple):
@@ -55,42 +52,16 @@ def best_part_bytes(nodes: int, size: int) -> int:
     return math.ceil(size / max(1.0, parts))
 
 
-class Simulations:
+class Broadcasts(Simulations[Case, float]):
+    """`found` are their seconds."""
+
     def __init__(self, program: str, limit_s: float, say: Callable[[str], None]) -> None:
-        self.seconds: Dict[Case, float] = {}
+        super().__init__(program, limit_s, say, Case.words, lambda case: case.nodes * case.parts, self._seconds)
         self.version = ""  # SimGrid's
-        self._program = program
-        self._limit_s = limit_s
-        self._say = say
-        self._running: Set[subprocess.Popen] = set()
 
-    def run_all(self, cases: Iterable[Case]) -> None:
-        """Raises RunFailed."""
-        missing = sorted(set(cases) - set(self.seconds), key=lambda case: -case.nodes * case.parts)
-        with ThreadPoolExecutor(_AT_A_TIME) as workers:
-            try:
-                for done, (case, seconds) in enumerate(zip(missing, workers.map(self._run, missing)), 1):
-                    self.seconds[case] = seconds
-                    self._say(f"{done} of {len(missing)} simulations")
-            except BaseException:
-                workers.shutdown(wait=False, cancel_futures=True)
-                for process in list(self._running):
-                    process.kill()
-                raise
-
-    def _run(self, case: Case) -> float:
-        command = [self._program, *case.words()]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            self._running.add(process)
-            try:
-                output, errors = process.communicate(timeout=self._limit_s)
-            except subprocess.TimeoutExpired as late:
-                process.kill()
-                raise RunFailed(f"{' '.join(command)}: it took too long") from late
-            finally:
-                self._running.discard(process)
-        said = _SAID.fullmatch(output.strip())
-        if process.returncode != 0 or not said:
-            raise RunFailed("\n".join([" ".join(command), output, *errors.splitlines()[-5:]]))
+    def _seconds(self, output: str) -> Optional[float]:
+        said = _SAID.fullmatch(output)
+        if not said:
+            return None
         self.version = said.group(2)
         return float(said.group(1))

@@ -88,7 +88,7 @@ class Spillway(Contender):
         command = [*map(str, words), self.programs[work.job]]
         if work.job == "kmeans":
             arguments = [work.output / "part", CLUSTERS, work.rounds, work.input]
-            return _into_folder(work.output, [*command, *map(str, arguments)])
+            return into_folder(work.output, [*command, *map(str, arguments)])
         rounds = [str(work.rounds)] if work.rounds else []
         return [*command, str(work.output), *rounds, str(work.input)]
 
@@ -216,7 +216,7 @@ class GnuSort(Contender):
     def command(self, work: Work) -> List[str]:
         memory_mib = work.memory_bytes // MIB * (9 if work.is_limited else 10) // 10
         words = [f"--parallel={cores()}", "-S", f"{memory_mib}M", "-T", work.scratch, "-o", work.output / "part"]
-        return _into_folder(work.output, ["sort", *map(str, words), str(work.input)])
+        return into_folder(work.output, ["sort", *map(str, words), str(work.input)])
 
 
 class Awk(Contender):
@@ -232,14 +232,14 @@ class Awk(Contender):
 
     def command(self, work: Work) -> List[str]:
         words = ["sh", "-c", 'exec mawk "$1" "$2" >"$0"', work.output / "part", self._program, work.input]
-        return _into_folder(work.output, list(map(str, words)))
+        return into_folder(work.output, list(map(str, words)))
 
 
 def _with_environment(environment: Dict[str, str], command: List[str]) -> List[str]:
     return ["env", *(f"{name}={value}" for name, value in environment.items()), *command]
 
 
-def _into_folder(folder: Path, command: List[str]) -> List[str]:
+def into_folder(folder: Path, command: List[str]) -> List[str]:
     """In the locale in which bytes are letters, as all others compare them."""
     make_folder = ["sh", "-c", 'mkdir "$0" && exec "$@"', str(folder), *command]
     return _with_environment({"LC_ALL": "C"}, make_folder)

@@ -39,6 +39,16 @@ class Build:
         """A program that is there once for each MPI library, in build/lib/spillway/<folder>."""
         return self._existing(self._libraries / folder / f"{name}-{flavour}")
 
+    def simulation(self, name: str) -> str:
+        """A program of build/lib/spillway/bench that is there where SimGrid was."""
+        path = self._libraries / "bench" / name
+        if not os.access(path, os.X_OK):
+            raise SystemExit(
+                f"{path} has not been built\n  Cause:  it needs SimGrid, which was not there\n"
+                "  Remedy: apt-get install libsimgrid-dev, and ./dev build"
+            )
+        return str(path)
+
     def default_flavour(self) -> str:
         return self.mpi_of(self.program("pagerank")).flavour
 

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -32,6 +33,17 @@ namespace spillway::mpid {
 
 [[noreturn]] inline void fail_with_compressed_file() { throw std::runtime_error(MPI_D_File_error()); }
 
+// What a file was like when it was first looked at, by which a change is noticed.
+struct FileState {
+  uint64_t bytes;
+  int64_t written_ns;
+
+  explicit FileState(const struct stat& status)
+      : bytes(static_cast<uint64_t>(status.st_size)),
+        written_ns(int64_t{status.st_mtim.tv_sec} * 1000000000 + status.st_mtim.tv_nsec) {}
+  bool operator==(const FileState&) const = default;
+};
+
 // Part of a file. A compressed file is one part: its bytes are those of the contents, and `end` is kUnknownEnd, or
 // where somebody wants to stop. So is a file that only one host has.
 struct Split {
@@ -42,6 +54,7 @@ struct Split {
   uint64_t end;
   bool is_compressed = false;
   std::string host;  // empty: all processes see it
+  std::optional<FileState> planned = {};  // whoever reads it refuses a file that has changed since
 
   // The file, as the program's user names it.
   [[nodiscard]] std::string name() const { return host.empty() ? path : host + ":" + path; }
@@ -65,9 +78,9 @@ class FileSplits {
         input_plan() += path + "\n";
         continue;
       }
-      const uint64_t size = size_of(path);
+      const Split whole = whole_file(path);
+      const uint64_t size = whole.planned->bytes;
       input_plan() += path + " " + std::to_string(size) + " " + std::to_string(split_bytes) + "\n";
-      const Split whole = whole_file(path, size);
       const uint64_t count = whole.is_compressed ? 1 : size / split_bytes + (size % split_bytes != 0 ? 1 : 0);
       for (uint64_t i = 0; i < count; ++i) {
         const Split split = whole.is_compressed ? whole : part(whole, count, i);
@@ -132,32 +145,34 @@ class FileSplits {
     return slash - 1;
   }
 
-  [[nodiscard]] Split whole_file(const std::string& path, uint64_t size) const {
+  // As it is now.
+  [[nodiscard]] Split whole_file(const std::string& path) const {
+    const FileState state = state_of(path);
     const int is_compressed = MPI_D_Is_compressed(path.c_str());
     if (is_compressed < 0) fail_with_compressed_file();
-    if (is_compressed == 1) return {path, 0, Split::kUnknownEnd, true, ""};
-    if (size % unit_bytes_ != 0)
-      throw std::runtime_error("cannot read " + path + ": its " + std::to_string(size) +
+    if (is_compressed == 1) return {path, 0, Split::kUnknownEnd, true, "", state};
+    if (state.bytes % unit_bytes_ != 0)
+      throw std::runtime_error("cannot read " + path + ": its " + std::to_string(state.bytes) +
                                " bytes are no whole number of records of " + std::to_string(unit_bytes_) + " bytes");
-    return {path, 0, size, false, ""};
+    return {path, 0, state.bytes, false, "", state};
   }
 
-  // Of this host, as it is now.
+  // Of this host.
   [[nodiscard]] Split own_file(const Split& split) const {
     if (MPI_D_Is_this_host(split.host.c_str()) == 0)
       throw std::runtime_error("cannot read " + split.name() +
                                " on another host: only MapReduce jobs whose MPI_D_Init() knows of it "
                                "(configuration() of the splits) run its task there");
-    Split own = whole_file(split.path, size_of(split.path));
+    Split own = whole_file(split.path);
     own.host = split.host;
     return own;
   }
 
-  static uint64_t size_of(const std::string& path) {
+  static FileState state_of(const std::string& path) {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) fail_with_file("read", path);
     if (!S_ISREG(status.st_mode)) throw std::runtime_error("cannot read " + path + ": it is not a regular file");
-    return static_cast<uint64_t>(status.st_size);
+    return FileState(status);
   }
 
   // Unit u begins part i of n where u = units * i / n, nearly: the product could be too large a number.
@@ -166,20 +181,23 @@ class FileSplits {
     const auto border = [&](uint64_t part) {
       return whole.begin + (units / count * part + std::min(part, units % count)) * unit_bytes_;
     };
-    return {whole.path, border(i), border(i + 1), false, ""};
+    return {whole.path, border(i), border(i + 1), false, "", whole.planned};
   }
 
   const uint64_t unit_bytes_;
   std::vector<Split> splits_;
 };
 
-// Reads a file from some place on; the contents of a compressed one from their beginning.
+// Reads a file from some place on; the contents of a compressed one from their beginning. Throws where the file is not
+// what it was when it was planned, also when it changes while it is read.
 class InputFile {
  public:
-  InputFile(const Split& split, uint64_t begin) : path_(split.path), position_(begin) {
+  InputFile(const Split& split, uint64_t begin)
+      : path_(split.path), name_(split.name()), planned_(split.planned), position_(begin) {
     if (split.is_unseen())
       throw std::runtime_error("cannot read " + split.name() +
                                ", which only that host has, from here: for_each_split() reads it in its task");
+    refuse_change();
     if (split.is_compressed) {
       compressed_ = MPI_D_Decompress_open(path_.c_str());
       if (compressed_ == nullptr) fail_with_compressed_file();
@@ -199,6 +217,7 @@ class InputFile {
   size_t read(char* to, size_t bytes) {
     if (compressed_ != nullptr) {
       const ptrdiff_t got = MPI_D_Decompress_read(compressed_, to, bytes);
+      refuse_change();
       if (got < 0) fail_with_compressed_file();
       return static_cast<size_t>(got);
     }
@@ -210,12 +229,30 @@ class InputFile {
       if (got == 0) break;
       done += static_cast<size_t>(got);
     }
+    refuse_change();
     position_ += done;
     return done;
   }
 
  private:
+  void refuse_change() const {
+    if (!planned_) return;
+    struct stat status {};
+    if ((descriptor_ >= 0 ? fstat(descriptor_, &status) : stat(path_.c_str(), &status)) != 0)
+      fail_with_file("read", path_);
+    const FileState now(status);
+    if (now == *planned_) return;
+    const std::string sizes = now.bytes == planned_->bytes ? ""
+                                                           : " (it had " + std::to_string(planned_->bytes) +
+                                                                 " bytes, and has " + std::to_string(now.bytes) +
+                                                                 " now)";
+    throw std::runtime_error("cannot read " + name_ + ": it has been written to since the job first looked at it" +
+                             sizes + ": let nobody write to the input of a job, and start the job again");
+  }
+
   const std::string path_;
+  const std::string name_;  // as the program's user names it
+  const std::optional<FileState> planned_;
   uint64_t position_;
   int descriptor_ = -1;
   MPI_D_Decompression* compressed_ = nullptr;

@@ -24,6 +24,9 @@ extern "C" {
 /* Size of each PE's symmetric heap, in the environment, as in 512M (default: 64M). The memory is taken when it is first
  * written. */
 #define PGAS_SYMMETRIC_SIZE "PGAS_SYMMETRIC_SIZE"
+/* To try a program on several nodes without having them: each host's PEs are taken as nodes of so many PEs, which reach
+ * each other only by MPI (in the first PE's environment, as the size is; default: a host is a node). */
+#define PGAS_PES_PER_NODE "PGAS_PES_PER_NODE"
 
 /* How a value is compared by the functions that wait or test. */
 #define PGAS_CMP_EQ 1
@@ -75,7 +78,8 @@ void pgas_getmem_nbi(void* dest, const void* source, size_t bytes, int pe);
  * sees the data. */
 void pgas_putmem_signal(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
                         int operation, int pe);
-/* The same, but `source` stays untouched until pgas_quiet(). */
+/* The same, but `source` stays untouched until pgas_quiet(). To another node it does not wait for the data to be there:
+ * the next call that waits gives the signal, pgas_quiet() at the latest. */
 void pgas_putmem_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
                             int operation, int pe);
 /* The value of a signal of this PE. */

@@ -52,7 +52,7 @@ class LineReader {
   // File and number of the line. Reads all that is before it.
   [[nodiscard]] std::string place() const {
     uint64_t number = 1;
-    LineReader lines({split_.path, 0, position_, split_.is_compressed, ""});
+    LineReader lines({split_.path, 0, position_, split_.is_compressed, "", split_.planned});
     for (std::string_view line; lines.next(line) && lines.position_ < position_;) ++number;
     return split_.name() + ", line " + std::to_string(number);
   }

@@ -78,6 +78,7 @@ def _parser(version: str, python_directory: str) -> Tuple[Parser, Parser]:
     commands.add_parser(
         "tune", help="measure which way broadcasts take best between machines, and their racks", add_help=False
     )
+    commands.add_parser("sort", help="sort files of records that are larger than memory", add_help=False)
     return main, run
 
 
@@ -126,28 +127,7 @@ def add_run_options(run: argparse.ArgumentParser) -> None:
         action="store_false",
         help="do not check that what is read back from the spill directory is what was written there",
     )
-    add(
-        "--ranks-per-node",
-        type=whole_number,
-        metavar="n",
-        help="divide this machine into virtual nodes of n ranks each; --slots and --memory are then of each node "
-        "(default: all ranks are on one node)",
-    )
-    add(
-        "--hosts",
-        metavar="h,...",
-        help="machines to run on, which the MPI launcher reaches (by ssh), with Spillway and the program in the same "
-        "place; --slots, --memory and --spill-dir are then of each of them (default: the nodes of the Slurm job that "
-        "this is part of, reached by srun; else this machine)",
-    )
-    add("--hostfile", metavar="file", help="the same from a file, a machine in each line, with options of its own")
-    add(
-        "--placement",
-        choices=PLACEMENTS,
-        default="block",
-        help="the first ranks all on the first machine, or one on each machine in turn (default: block)",
-    )
-    add("--address", metavar="ip", help="this machine's address that the others reach (default: the one towards them)")
+    add_host_options(run, "--slots, --memory and --spill-dir", "--slots and --memory")
     add(
         "--racks",
         metavar="file",
@@ -181,6 +161,33 @@ def add_run_options(run: argparse.ArgumentParser) -> None:
     )
     add("--dry-run", action="store_true", help="show what would be done, and do nothing")
     add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def add_host_options(parser: argparse.ArgumentParser, of_host: str, of_node: str) -> None:
+    """Where the ranks are; `of_host` and `of_node`: the options that then are of each host, and of each node."""
+    add = parser.add_argument
+    add(
+        "--ranks-per-node",
+        type=whole_number,
+        metavar="n",
+        help=f"divide this machine into virtual nodes of n ranks each; {of_node} are then of each node "
+        "(default: all ranks are on one node)",
+    )
+    add(
+        "--hosts",
+        metavar="h,...",
+        help="machines to run on, which the MPI launcher reaches (by ssh), with Spillway and the program in the same "
+        f"place; {of_host} are then of each of them (default: the nodes of the Slurm job that "
+        "this is part of, reached by srun; else this machine)",
+    )
+    add("--hostfile", metavar="file", help="the same from a file, a machine in each line, with options of its own")
+    add(
+        "--placement",
+        choices=PLACEMENTS,
+        default="block",
+        help="the first ranks all on the first machine, or one on each machine in turn (default: block)",
+    )
+    add("--address", metavar="ip", help="this machine's address that the others reach (default: the one towards them)")
 
 
 def unknown_option(option: str, run: argparse.ArgumentParser) -> LaunchError:
@@ -283,6 +290,10 @@ def main(arguments: List[str], library_directory: str, version: str) -> int:
             from . import tune
 
             return tune.main(arguments[1:], library_directory)
+        if arguments[:1] == ["sort"]:
+            from . import sort_command
+
+            return sort_command.main(arguments[1:], library_directory)
         options = parse_run_options(arguments, version, os.path.join(library_directory, "python"))
         return EXIT_NOT_STARTED if options is None else _run(options, library_directory)
     except LaunchError as error:

@@ -82,6 +82,24 @@ example:
   spillway tune --hosts node1,node2,node3,node4 --racks-output racks --output broadcasts
   spillway run --hosts node1,node2,node3,node4 --racks racks --broadcasts broadcasts -n 64 ./app"""
 
+SORT_ABOUT = """\
+Sort files of lines, or of records that all have the same size, whether or not they have room in
+memory. They are read, dealt out to buckets by samples of their keys, and each bucket is sorted and
+written to its place; what has no room meanwhile is in files without names in the spill directory.
+An input is a file, a directory, which stands for the files in it, or a pattern ('logs/*.txt')."""
+
+SORT_EPILOG = """\
+exit status:
+  0: the output is there, whole; 2: wrong options; else the sort has failed or was interrupted
+
+examples:
+  spillway sort --output sorted records.dat                     100 bytes, the first 10 are the key
+  spillway sort --output sorted --memory 4G parts/              all files of a directory
+  spillway sort --output sorted --record-bytes 16 --key 8:8:float:desc points.bin
+  spillway sort --output sorted --lines --separator , --key 3:number prices.csv
+  spillway sort --output words --lines --count words.txt        as sort | uniq -c
+  spillway sort --hosts node1,node2 --output /shared/sorted /shared/parts/"""
+
 MPIDRUN_ABOUT = """\
 Run a key-value job: a program that calls MPI_D_Init (spillway/mpid.h). O tasks send records of a
 key and a value; A tasks receive them sorted by key. Its processes are ranks of `spillway run`,

@@ -12,6 +12,7 @@ from .errors import LaunchError
 from .host_options import HostOptions, named_options
 from .hosts import is_this_machine
 from .machine import Figure
+from .own_keeping import OwnKeeping
 from .plan import make_node_plan
 
 
@@ -20,7 +21,7 @@ def become_agent(arguments: List[str], library_directory: str) -> None:
     parser = argparse.ArgumentParser(prog="spillway node")
     for name in ("--ranks", "--ranks-here", "--nodes-here", "--slots"):
         parser.add_argument(name, type=int)
-    for name in ("--memory", "--strategy", "--member"):
+    for name in ("--memory", "--strategy", "--member", "--own-keeping"):
         parser.add_argument(name)
     parser.add_argument("--spill-dir", dest="spill_dirs", action="append", default=[])
     parser.add_argument("--of", action="append", default=[])
@@ -32,7 +33,10 @@ def become_agent(arguments: List[str], library_directory: str) -> None:
         here = HostOptions(options.slots, options.memory, tuple(options.spill_dirs))
         here = _own_options(options.of).before(here) if options.of else here
         slots = Figure(here.slots, "asked for") if here.slots is not None else None
-        node, warnings = make_node_plan(slots, here.memory, here.spill_dirs, options.ranks_here, options.nodes_here)
+        keeping = OwnKeeping.of_word(options.own_keeping) if options.own_keeping else None
+        node, warnings = make_node_plan(
+            slots, here.memory, here.spill_dirs, options.ranks_here, options.nodes_here, keeping
+        )
     except LaunchError as error:
         words = ["--member", options.member, "--refusal", f"{error}.\n  Remedy: {error.remedy}."]
         os.execv(agent, [agent, "--ranks", str(options.ranks), *words])

@@ -12,6 +12,7 @@ from .hosts import HostList, hosts_of_file, hosts_of_job
 from .machine import Figure, available_memory, total_memory, usable_cores
 from .mpi_launcher import Launcher, find_launcher, launcher_command, library_settings
 from .mpi_library import TITLES, MpiLibrary, find_program, mpi_library_of, preloaded_library
+from .own_keeping import OwnKeeping
 from .sizes import format_size, parse_size
 from .spill_directory import SpillDirectory, choose_spill_directories
 
@@ -44,6 +45,7 @@ class RunOptions(NamedTuple):
     checksums: bool = True
     detect_deadlock: bool = False
     dry_run: bool = False
+    own_keeping: Optional[OwnKeeping] = None  # of programs for which nothing is unloaded
 
 
 class Plan(NamedTuple):
@@ -109,7 +111,12 @@ class NodePlan(NamedTuple):
 
 
 def make_node_plan(
-    slots: Optional[Figure], memory: Optional[str], spill_dirs: Sequence[str], most_ranks: int, nodes: int
+    slots: Optional[Figure],
+    memory: Optional[str],
+    spill_dirs: Sequence[str],
+    most_ranks: int,
+    nodes: int,
+    own_keeping: Optional[OwnKeeping] = None,
 ) -> Tuple[NodePlan, List[str]]:
     """Of each of `nodes` nodes on this machine, which have at most so many ranks; and warnings."""
     warnings: List[str] = []
@@ -119,8 +126,12 @@ def make_node_plan(
     slots = slots or cores
     if slots.value > most_ranks:
         slots = Figure(most_ranks, "as many as ranks")
-    budget = _budget(memory, nodes, warnings)
-    spills = choose_spill_directories(spill_dirs, nodes * budget.value, memory is not None)
+    if own_keeping is None:
+        budget = _budget(memory, nodes, warnings)
+        spills = choose_spill_directories(spill_dirs, nodes * budget.value, memory is not None)
+    else:
+        budget = _budget(memory, nodes, warnings, own_keeping.memory_percent, own_keeping.more_bytes)
+        spills = own_keeping.spill_directories(spill_dirs)
     if len(":".join(spill.path for spill in spills)) > _MOST_PATH_CHARACTERS:
         raise LaunchError("the names of the spill directories are too long", "give fewer of them, or shorter ones")
     warnings += [spill.warning for spill in spills if spill.warning]
@@ -158,7 +169,9 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
         node_command = _node_command(options, ranks.value, per_node, nodes_of_host, hosts)
     else:
         most = per_node.value if per_node else ranks.value
-        node, warnings = make_node_plan(asked_slots, options.memory, options.spill_dirs, most, nodes_of_host)
+        node, warnings = make_node_plan(
+            asked_slots, options.memory, options.spill_dirs, most, nodes_of_host, _keeping_of_node(options, most)
+        )
     library = mpi_library_of(find_program(options.program[0]), options.mpi)
     launcher = find_launcher(library)
     preload = preloaded_library(library_directory, library, options.mpi)
@@ -186,6 +199,10 @@ def make_plan(options: RunOptions, library_directory: str) -> Plan:
     )
 
 
+def _keeping_of_node(options: RunOptions, ranks: int, hosts: int = 1) -> Optional[OwnKeeping]:
+    return options.own_keeping and options.own_keeping.of_node(ranks, hosts)
+
+
 def _node_command(
     options: RunOptions, ranks: int, per_node: Optional[Figure], nodes_of_host: int, hosts: HostList
 ) -> List[str]:
@@ -200,6 +217,9 @@ def _node_command(
     for directory in options.spill_dirs:
         words += ["--spill-dir", os.path.abspath(directory)]
     words += [*node_words(hosts.options_elsewhere()), "--strategy", options.strategy]
+    of_node = per_node.value if per_node else hosts.most_ranks(ranks)
+    keeping = _keeping_of_node(options, of_node, len(hosts.names))
+    words += ["--own-keeping", keeping.as_word()] if keeping else []
     words += [] if options.checksums else ["--no-checksums"]
     return words + (["--detect-deadlock"] if options.detect_deadlock else [])
 
@@ -215,15 +235,17 @@ def _count(option: str, value: Optional[int]) -> Optional[Figure]:
     return Figure(value, "asked for")
 
 
-def _budget(asked: Optional[str], nodes: int, warnings: List[str]) -> Figure:
-    """Of each node; all are on this machine."""
+def _budget(
+    asked: Optional[str], nodes: int, warnings: List[str], percent: int = _DEFAULT_MEMORY_PERCENT, more: int = 0
+) -> Figure:
+    """Of each node; all are on this machine. `more`: so many bytes beyond what is asked for, or is the default."""
     available = available_memory()
     if asked is None:
-        value = available.value * _DEFAULT_MEMORY_PERCENT // 100 // nodes
-        origin = f"{_DEFAULT_MEMORY_PERCENT}% of {format_size(available.value)}, {available.origin}"
+        value = available.value * percent // 100 // nodes + more
+        origin = f"{percent}% of {format_size(available.value)}, {available.origin}"
         origin += f", for {nodes} nodes" if nodes > 1 else ""
     else:
-        value, origin = parse_size(asked), "asked for"
+        value, origin = parse_size(asked) + more, "asked for"
         of_all = f"--memory {format_size(value)}" + (f" for each of {nodes} nodes" if nodes > 1 else "")
         if nodes * value > available.value:
             warnings.append(

@@ -254,7 +254,8 @@ SPILLWAY_EXPORT int MPI_D_Set_combine(MPI_D_Combine_function combine, void* user
 SPILLWAY_EXPORT int MPI_D_Set_combine_op(MPI_D_Op op) {
   return answer([&] {
     Job& running = running_job();
-    running.set_combine(number_combiner(running.configuration().value_class, op), nullptr);
+    running.set_combine(number_combiner(running.configuration().value_class, op), nullptr,
+                        spillway::shuffle::Combiner::Owner::library);
   });
 }
 

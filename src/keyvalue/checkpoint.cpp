@@ -65,6 +65,12 @@ uint64_t number_of_job(const Placement& placement, const Configuration& configur
   return XXH3_64bits(text.data(), text.size()) | 1;  // 0 says that there is none
 }
 
+// There may be four of them: of the file that is filled, and of the one before, which is brought to the disk.
+size_t buffer_bytes_of(const Configuration& configuration) {
+  const uint64_t share = configuration.memory_bytes / 32 / storage::kBlockBytes * storage::kBlockBytes;
+  return std::clamp<uint64_t>(share, 32 << 10, 4 << 20);
+}
+
 void add_list(CheckpointWriter& writer, const shuffle::SortedList& list) {
   for (const auto& block : list.blocks) writer.add_block(list.memory.data() + block.offset, block.bytes);
 }
@@ -76,6 +82,7 @@ CheckpointDirectory::CheckpointDirectory(MPI_Comm communicator, const Placement&
     : communicator_(communicator),
       directory_(configuration.checkpoint_directory),
       job_(number_of_job(placement, configuration)),
+      buffer_bytes_(buffer_bytes_of(configuration)),
       process_(placement.process()),
       process_count_(placement.process_count()) {
   share_names();
@@ -137,6 +144,10 @@ std::unique_ptr<CheckpointReader> CheckpointDirectory::open_if_whole(const std::
         path_of(name) + " is of another job, or of one with other input, numbers of tasks or MPI_D_OUTPUT_CODEC",
         "name another directory with MPI_D_CHECKPOINT (--checkpoint), or remove what is in this one");
   return reader;
+}
+
+std::unique_ptr<CheckpointWriter> CheckpointDirectory::writer_of(const std::string& name) const {
+  return std::make_unique<CheckpointWriter>(path_of(name), job_, buffer_bytes_);
 }
 
 void CheckpointDirectory::remove_all() const {
@@ -210,9 +221,7 @@ void MapReduceCheckpoint::send_again(const CheckpointDirectory::TakeBlock& send)
 }
 
 void MapReduceCheckpoint::keep(const shuffle::SortedList& list) {
-  if (!writer_)
-    writer_ = std::make_unique<CheckpointWriter>(
-        directory_.path_of(name_with(kOfOTasks, start_, directory_.process(), file_count_++)), directory_.job());
+  if (!writer_) writer_ = directory_.writer_of(name_with(kOfOTasks, start_, directory_.process(), file_count_++));
   add_list(*writer_, list);
 }
 
@@ -242,9 +251,9 @@ void MapReduceCheckpoint::finish_commits() {
 }
 
 void MapReduceCheckpoint::a_task_ended(int task) {
-  CheckpointWriter writer(directory_.path_of(name_with(kOfATask, task)), directory_.job());
-  writer.close({task});
-  writer.publish();
+  const auto writer = directory_.writer_of(name_with(kOfATask, task));
+  writer->close({task});
+  writer->publish();
 }
 
 RoundCheckpoint::RoundCheckpoint(MPI_Comm communicator, const Placement& placement, const Configuration& configuration)
@@ -332,8 +341,7 @@ void RoundCheckpoint::begin_round(int round) {
   round_ = round;
   if (directory_.process() == 0) directory_.remove(name_with(kRoundDone, round - 3));
   directory_.remove(name_of(round - 3, directory_.process()));
-  writer_ =
-      std::make_unique<CheckpointWriter>(directory_.path_of(name_of(round, directory_.process())), directory_.job());
+  writer_ = directory_.writer_of(name_of(round, directory_.process()));
 }
 
 void RoundCheckpoint::keep(const shuffle::SortedList& list) { add_list(*writer_, list); }
@@ -352,9 +360,9 @@ void RoundCheckpoint::commit(const std::vector<std::string>& broadcasts) {
   if (directory_.process() != 0) return;
   int process_count = 0;
   MPI_Comm_size(directory_.communicator(), &process_count);
-  CheckpointWriter done(directory_.path_of(name_with(kRoundDone, round_)), directory_.job());
-  done.close({process_count});
-  done.publish();
+  const auto done = directory_.writer_of(name_with(kRoundDone, round_));
+  done->close({process_count});
+  done->publish();
 }
 
 }  // namespace spillway::keyvalue

@@ -39,7 +39,6 @@ class CheckpointDirectory {
 
   MPI_Comm communicator() const { return communicator_; }
   int process() const { return process_; }
-  uint64_t job() const { return job_; }
   std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
   // Those that were there at the beginning, the same in all processes.
   const std::vector<std::string>& names() const { return names_; }
@@ -48,6 +47,7 @@ class CheckpointDirectory {
     return number % static_cast<size_t>(process_count_) == static_cast<size_t>(process_);
   }
   std::unique_ptr<CheckpointReader> open_if_whole(const std::string& name) const;
+  std::unique_ptr<CheckpointWriter> writer_of(const std::string& name) const;
   // Of no use any more, or never.
   void remove(const std::string& name) const { remove_checkpoint_file(path_of(name)); }
   // The job has ended well in all processes, and nothing of it stays.
@@ -61,6 +61,7 @@ class CheckpointDirectory {
   MPI_Comm communicator_;
   std::string directory_;
   uint64_t job_;
+  size_t buffer_bytes_;
   int process_;
   int process_count_;
   base::Descriptor lock_;  // of process 0

@@ -21,10 +21,8 @@
 namespace spillway::keyvalue {
 namespace {
 
-constexpr uint64_t kMagic = 0x3230504343564b53;  // "SKVCCP02"
+constexpr uint64_t kMagic = 0x3330504343564b53;  // "SKVCCP03"
 constexpr size_t kReadBytes = 1 << 20;
-constexpr size_t kWriteBytes = 4 << 20;
-static_assert(kWriteBytes % storage::kBlockBytes == 0);
 constexpr std::string_view kPartial = ".partial";
 
 struct Head {
@@ -67,12 +65,13 @@ bool set_direct(const base::Descriptor& file, bool is_direct) {
 
 struct CheckpointWriter::Hash : CheckpointHash {};
 
-CheckpointWriter::CheckpointWriter(std::string path, uint64_t job)
+CheckpointWriter::CheckpointWriter(std::string path, uint64_t job, size_t buffer_bytes)
     : path_(std::move(path)),
       partial_path_(path_ + std::string(kPartial)),
+      buffer_bytes_(buffer_bytes),
       hash_(std::make_unique<Hash>()),
-      filling_(shuffle::aligned_buffer(kWriteBytes)),
-      writing_(shuffle::aligned_buffer(kWriteBytes)) {
+      filling_(shuffle::aligned_buffer(buffer_bytes)),
+      writing_(shuffle::aligned_buffer(buffer_bytes)) {
   file_ = base::Descriptor(open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file_) fail("write", partial_path_, errno);
   set_direct(file_, true);
@@ -90,12 +89,12 @@ void CheckpointWriter::append(const void* data, size_t bytes) {
   const char* from = static_cast<const char*>(data);
   appended_bytes_ += bytes;
   while (bytes != 0) {
-    const size_t part = std::min(bytes, kWriteBytes - filled_);
+    const size_t part = std::min(bytes, buffer_bytes_ - filled_);
     std::memcpy(filling_.get() + filled_, from, part);
     filled_ += part;
     from += part;
     bytes -= part;
-    if (filled_ == kWriteBytes) flush();
+    if (filled_ == buffer_bytes_) flush();
   }
 }
 

@@ -22,8 +22,9 @@ namespace spillway::keyvalue {
 // the sender of the records waits for neither the disk nor a copy into the file cache, and little is left to be synced.
 class CheckpointWriter {
  public:
-  // `job` is a number that two different jobs hardly share.
-  CheckpointWriter(std::string path, uint64_t job);
+  // `job` is a number that two different jobs hardly share. Each buffer has so many bytes, a multiple of
+  // storage::kBlockBytes.
+  CheckpointWriter(std::string path, uint64_t job, size_t buffer_bytes);
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
@@ -46,6 +47,7 @@ class CheckpointWriter {
 
   const std::string path_;
   const std::string partial_path_;
+  const size_t buffer_bytes_;
   base::Descriptor file_;
   std::unique_ptr<Hash> hash_;
   shuffle::AlignedBuffer filling_;

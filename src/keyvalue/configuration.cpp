@@ -22,7 +22,6 @@ namespace {
 using shuffle::ItemClass;
 
 constexpr uint64_t kLeastMemoryBytes = 1 << 20;
-constexpr uint64_t kLeastPartitionBytes = 4 << 10;
 constexpr uint64_t kUsualPartitionBytes = 4 << 20;
 constexpr uint64_t kShortestWindowNs = 1'000'000;
 constexpr uint64_t kLongestSeconds = 86400;

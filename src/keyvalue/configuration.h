@@ -12,6 +12,8 @@
 
 namespace spillway::keyvalue {
 
+inline constexpr uint64_t kLeastPartitionBytes = 4 << 10;
+
 struct Configuration {
   shuffle::ItemClass key_class = shuffle::ItemClass::string;
   shuffle::ItemClass value_class = shuffle::ItemClass::string;

@@ -10,9 +10,7 @@
 #include "keyvalue/iteration_job.h"
 #include "keyvalue/map_reduce_job.h"
 #include "keyvalue/streaming_job.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "shuffle/key_hash.h"
 
 namespace spillway::keyvalue {
 namespace {
@@ -134,9 +132,9 @@ void Job::set_partition(MPI_D_Partition_function partition, void* user) {
   partition_user_ = user;
 }
 
-void Job::set_combine(MPI_D_Combine_function combine, void* user) {
+void Job::set_combine(MPI_D_Combine_function combine, void* user, shuffle::Combiner::Owner owner) {
   require_not_begun();
-  combiner_ = shuffle::Combiner(configuration_.key_class, configuration_.value_class, combine, user);
+  combiner_ = shuffle::Combiner(configuration_.key_class, configuration_.value_class, combine, user, owner);
 }
 
 void Job::refuse_checkpoint(const char* mode) const {
@@ -152,9 +150,7 @@ void Job::be_only_task() {
   task_ = side_ == Side::o ? process : process - placement_.o_tasks();
 }
 
-uint32_t Job::partition_of(int tasks, const void* key, const void* value, uint64_t key_hash) const {
-  const auto count = static_cast<uint32_t>(tasks);
-  if (partition_ == nullptr) return static_cast<uint32_t>((key_hash >> 32) * count >> 32);
+uint32_t Job::partition_by_program(int tasks, const void* key, const void* value) const {
   const int partition = partition_(key, value, tasks, partition_user_);
   if (partition < 0 || partition >= tasks)
     throw Failure(MPI_D_ERR_PARTITION,
@@ -179,13 +175,16 @@ void Job::send_record(RecordShuffle& shuffle, uint32_t partition, uint64_t hash,
 
 void Job::emit(RecordShuffle& shuffle, int tasks, const void* key, const void* value) {
   const shuffle::Record record = encoded(key, value);
-  const uint64_t hash = XXH3_64bits(record.key.data(), record.key.size());
-  send_record(shuffle, partition_of(tasks, key, value, hash), hash, record);
+  const uint64_t hash = shuffle::key_hash(record.key);
+  const uint32_t partition = partition_ == nullptr
+                                 ? static_cast<uint32_t>((hash >> 32) * static_cast<uint32_t>(tasks) >> 32)
+                                 : partition_by_program(tasks, key, value);
+  send_record(shuffle, partition, hash, record);
 }
 
 void Job::emit_to(RecordShuffle& shuffle, uint32_t partition, const void* key, const void* value) {
   const shuffle::Record record = encoded(key, value);
-  send_record(shuffle, partition, XXH3_64bits(record.key.data(), record.key.size()), record);
+  send_record(shuffle, partition, shuffle::key_hash(record.key), record);
 }
 
 void Job::decode(const shuffle::Record& record, const void*& key, const void*& value) {

@@ -34,7 +34,8 @@ class Job {
   // All of these throw Failure where it is too late.
   void set_compare(MPI_D_Compare_function compare, void* user);
   void set_partition(MPI_D_Partition_function partition, void* user);
-  void set_combine(MPI_D_Combine_function combine, void* user);
+  void set_combine(MPI_D_Combine_function combine, void* user,
+                   shuffle::Combiner::Owner owner = shuffle::Combiner::Owner::program);
 
   // Of the current task.
   Side side() const { return side_; }
@@ -109,7 +110,7 @@ class Job {
   void find_hosts();
   shuffle::Record encoded(const void* key, const void* value) const;
   void send_record(RecordShuffle& shuffle, uint32_t partition, uint64_t hash, const shuffle::Record& record);
-  uint32_t partition_of(int tasks, const void* key, const void* value, uint64_t key_hash) const;
+  uint32_t partition_by_program(int tasks, const void* key, const void* value) const;
 
   MPI_D_Partition_function partition_ = nullptr;
   void* partition_user_ = nullptr;

@@ -108,7 +108,8 @@ bool MapReduceJob::next_task() {
 }
 
 void MapReduceJob::send(const void* key, const void* value) {
-  begin();
+  if (!is_begun()) [[unlikely]]
+    begin();
   emit(*shuffle_, placement_.a_tasks(), key, value);
 }
 

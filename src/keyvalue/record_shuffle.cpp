@@ -29,9 +29,7 @@ void RecordShuffle::begin(shuffle::BlockSink* sink, Exchange::Acknowledges ackno
   filling_ = free_lane();
 }
 
-void RecordShuffle::send(uint32_t partition, uint64_t key_hash, const shuffle::Record& record) {
-  if (filling_->list.add(partition, key_hash, record)) [[likely]]
-    return;
+void RecordShuffle::send_in_next_list(uint32_t partition, uint64_t key_hash, const shuffle::Record& record) {
   pass_on_list();
   filling_ = free_lane();
   SPILLWAY_CHECK(filling_->list.add(partition, key_hash, record));

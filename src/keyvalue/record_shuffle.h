@@ -48,7 +48,10 @@ class RecordShuffle {
   // What comes goes to `sink`, nullptr where this process receives nothing.
   void begin(shuffle::BlockSink* sink, Exchange::Acknowledges acknowledges = Exchange::Acknowledges::no);
   // REQUIRES, as the next ones: is_begun(), and this process sends.
-  void send(uint32_t partition, uint64_t key_hash, const shuffle::Record& record);
+  void send(uint32_t partition, uint64_t key_hash, const shuffle::Record& record) {
+    if (!filling_->list.add(partition, key_hash, record)) [[unlikely]]
+      send_in_next_list(partition, key_hash, record);
+  }
   bool has_gathered() const { return filling_ != nullptr && !filling_->list.is_empty(); }
   // Passes on what has been gathered, if a list is free to gather more, without the sorter: for short lists.
   void flush();
@@ -75,6 +78,7 @@ class RecordShuffle {
  private:
   static constexpr size_t kLanes = 3;  // one is filled, one sorted, one sent
 
+  void send_in_next_list(uint32_t partition, uint64_t key_hash, const shuffle::Record& record);
   void pass_on_list();
   void send_list(shuffle::SendLane& lane);
   void send_sorted(bool waits);

@@ -9,11 +9,23 @@
 namespace spillway::keyvalue {
 namespace {
 constexpr int kTag = 1;
+
+// Lists so short that the blocks which an A task may hold of all O tasks fit in the memory of the one that has least.
+uint64_t bounded_list_bytes(MPI_Comm communicator, const Placement& placement, const Configuration& configuration) {
+  const bool has_a_task = placement.has_a_tasks(placement.process());
+  int64_t memory = has_a_task ? static_cast<int64_t>(configuration.memory_bytes) : INT64_MAX;
+  // MPICH 4.0 compares unsigned numbers as if they were signed.
+  MPI_Allreduce(MPI_IN_PLACE, &memory, 1, MPI_INT64_T, MPI_MIN, communicator);
+  const uint64_t blocks = uint64_t{Exchange::kMostUnacknowledged} * static_cast<uint64_t>(placement.o_tasks());
+  return std::clamp(static_cast<uint64_t>(memory) / blocks, kLeastPartitionBytes, configuration.partition_bytes);
+}
+
 }  // namespace
 
 StreamingJob::StreamingJob(const Configuration& configuration)
     : Job(MPI_D_MODE_STREAMING, configuration), arrival_(shuffle::KeyOrder::of_arrival(configuration.key_class)) {
   refuse_checkpoint("streaming");
+  configuration_.partition_bytes = bounded_list_bytes(communicator_, placement_, configuration_);
   be_only_task();
 }
 

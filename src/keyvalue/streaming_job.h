@@ -1,6 +1,7 @@
 // The streaming mode: each process is one task, all run at the same time, and records go from O to A tasks unsorted, at
 // most MPI_D_LATENCY after they were sent as long as somebody calls the library. A sender that is ahead of its
-// receivers by Exchange::kMostUnacknowledged blocks waits: so memory is bounded however fast it is.
+// receivers by Exchange::kMostUnacknowledged blocks waits, and blocks are so small that those of all senders fit in
+// MPI_D_MEMORY: so memory is bounded however fast they are.
 #pragma once
 
 #include <memory>

@@ -60,13 +60,22 @@ void Job::program_ended(int rank, int wait_status) {
         name_rank(*failure_, rank);
       }
     } else if (!ended_well) {  // others may wait for it, also in MPI_Finalize
-      fail(rank, failure_of_exit(wait_status, entry.is_finalized ? Finalize::called : Finalize::not_called));
+      died(rank, failure_of_exit(wait_status, entry.is_finalized ? Finalize::called : Finalize::not_called));
     } else if (entry.is_attached && !entry.is_finalized) {
       fail(rank, failure_of_missing_finalize());
     }
   }
   judge_silent_exits();
   release_when_ended();
+}
+
+// Where the launcher is killed, what the ranks write finds nobody who reads it, and their ends may be noticed first.
+void Job::died(int rank, Failure failure) {
+  if (!failure.may_be_of_launcher) return fail(rank, std::move(failure));
+  if (suspicion_ && !suspicion_->may_be_of_launcher) suspicion_.reset();  // a connection that was lost
+  if (suspicion_) return;
+  suspect(rank, std::move(failure), kPatienceForCause);
+  first_to_die_ = rank;
 }
 
 // A rank that ended without having called MPI_Init leaves ranks that have called it waiting.
@@ -140,7 +149,10 @@ void Job::launcher_ended(int wait_status) {
   const bool any_started =
       std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& entry) { return entry.has_parent_come; });
   // Killed, it takes the ranks' parents with it, and their loss may be noticed first.
-  if (WIFSIGNALED(wait_status)) suspicion_.reset();
+  if (WIFSIGNALED(wait_status)) {
+    suspicion_.reset();
+    first_to_die_ = -1;
+  }
   suspect(-1, failure_of_mpi_launcher(mpi_launcher_name_, wait_status, any_started), kPatienceForCause);
 }
 
@@ -175,6 +187,8 @@ void Job::name_rank(Failure& failure, int rank) const {
 
 void Job::fail(int rank, Failure failure) {
   if (phase_ != Phase::running) return;
+  // What others do when one has died is no cause.
+  if (suspicion_ && rank >= 0 && first_to_die_ >= 0 && rank != first_to_die_) return;
   name_rank(failure, rank);
   failure_ = std::move(failure);
   end_all();

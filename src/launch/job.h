@@ -87,6 +87,7 @@ class Job final : public JobEvents {
   };
 
   void name_rank(Failure& failure, int rank) const;
+  void died(int rank, Failure failure);
   void fail(int rank, Failure failure);
   void suspect(int rank, Failure failure, uint64_t patience_ns);
   void end_all();
@@ -105,6 +106,7 @@ class Job final : public JobEvents {
   int first_dead_parent_ = -1;  // of a rank that had not ended; -1: none is known
   std::optional<Failure> suspicion_;
   uint64_t suspicion_deadline_ns_ = 0;
+  int first_to_die_ = -1;  // of what may be the launcher's end: the rank that is suspected
   bool gave_up_on_launcher_ = false;
   std::set<std::string> warnings_;
   bool has_lost_node_ = false;

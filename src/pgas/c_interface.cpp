@@ -3,13 +3,16 @@
 #include <spillway/pgas.h>
 
 #include <atomic>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "base/size_text.h"
 #include "mpi_program/end_of_job.h"
@@ -27,7 +30,7 @@ constexpr uint64_t kLeastBytes = uint64_t{64} << 10;
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 
 struct Job {
-  explicit Job(uint64_t heap_bytes) : heap(MPI_COMM_WORLD, heap_bytes), operations(heap) {}
+  Job(uint64_t heap_bytes, uint64_t most_of_node) : heap(MPI_COMM_WORLD, heap_bytes, most_of_node), operations(heap) {}
   SymmetricHeap heap;
   OneSided operations;
 };
@@ -60,6 +63,16 @@ uint64_t heap_bytes() {
   return *bytes;
 }
 
+uint64_t pes_per_node() {
+  const char* text = std::getenv(PGAS_PES_PER_NODE);
+  if (text == nullptr) return std::numeric_limits<int>::max();
+  const char* const end = text + std::strlen(text);
+  int count = 0;
+  if (const auto [after, error] = std::from_chars(text, end, count); after != end || error != std::errc() || count < 1)
+    throw Failure(std::string(PGAS_PES_PER_NODE) + "=" + text + " is no number of PEs", "set it to 1 or more, or not");
+  return static_cast<uint64_t>(count);
+}
+
 void init() {
   int is_initialized = 0;
   MPI_Initialized(&is_initialized);
@@ -71,22 +84,45 @@ void init() {
   end_of_job.learn_place();
   if (job != nullptr) throw Failure("called twice", "call it once");
   // All PEs have the same heap: what the first one's environment says.
-  uint64_t bytes = heap_bytes();
-  MPI_Bcast(&bytes, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-  job = std::make_unique<Job>(bytes).release();
+  uint64_t settings[] = {heap_bytes(), pes_per_node()};
+  MPI_Bcast(settings, 2, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  job = std::make_unique<Job>(settings[0], settings[1]).release();
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
 void barrier(bool is_quiet) {
   if (is_quiet) running().operations.quiet();
+  running().operations.give_signals();  // others may wait for them before they come here
   std::atomic_thread_fence(std::memory_order_seq_cst);
   MPI_Barrier(running().heap.pes());
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
+const char* name_of(pgas_operation operation) {
+  switch (operation) {
+    case PGAS_OPERATION_FETCH:
+      return "pgas_atomic_fetch";
+    case PGAS_OPERATION_SET:
+      return "pgas_atomic_swap";
+    case PGAS_OPERATION_COMPARE_SWAP:
+      return "pgas_atomic_compare_swap";
+    case PGAS_OPERATION_ADD:
+      return "pgas_atomic_add";
+    case PGAS_OPERATION_AND:
+      return "pgas_atomic_and";
+    case PGAS_OPERATION_OR:
+      return "pgas_atomic_or";
+    case PGAS_OPERATION_XOR:
+      return "pgas_atomic_xor";
+  }
+  return "pgas_atomic";
+}
+
 void* allocate(uint64_t bytes, uint64_t alignment) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > SymmetricHeap::kMostAlignment)
-    throw Failure("an alignment of " + std::to_string(alignment) + " is no power of two up to 4096");
+    throw Failure("an alignment of " + std::to_string(alignment) + " is no power of two up to 4096",
+                  "take 16, 32 and so on up to 4096");
+  running().operations.give_signals();
   return running().heap.allocate(bytes, alignment);
 }
 
@@ -184,14 +220,13 @@ SPILLWAY_EXPORT void pgas_getmem_nbi(void* dest, const void* source, size_t byte
 SPILLWAY_EXPORT void pgas_putmem_signal(void* dest, const void* source, size_t bytes, uint64_t* signal_address,
                                         uint64_t signal, int operation, int pe) {
   answer(__func__,
-         [&] { running().operations.put_signal(dest, source, bytes, signal_address, signal, operation, pe); });
+         [&] { running().operations.put_signal(dest, source, bytes, signal_address, signal, operation, pe, true); });
 }
 
-// The signal must follow the data without another call of this PE's, and MPI promises that only for what was flushed.
 SPILLWAY_EXPORT void pgas_putmem_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal_address,
                                             uint64_t signal, int operation, int pe) {
   answer(__func__,
-         [&] { running().operations.put_signal(dest, source, bytes, signal_address, signal, operation, pe); });
+         [&] { running().operations.put_signal(dest, source, bytes, signal_address, signal, operation, pe, false); });
 }
 
 SPILLWAY_EXPORT uint64_t pgas_signal_fetch(const uint64_t* signal_address) {
@@ -226,7 +261,7 @@ SPILLWAY_EXPORT void pgas_sync_all(void) {
 
 SPILLWAY_EXPORT uint64_t pgas_atomic_bytes(enum pgas_operation operation, void* address, uint64_t operand,
                                            uint64_t expected, size_t bytes, int pe) {
-  return answer("pgas_atomic",
+  return answer(name_of(operation),
                 [&] { return running().operations.atomic(operation, address, operand, expected, bytes, pe); });
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "pgas/failure.h"
 
@@ -46,27 +47,33 @@ uint64_t atomic_in_memory(pgas_operation operation, T* address, T operand, T exp
     case PGAS_OPERATION_XOR:
       return __atomic_fetch_xor(address, operand, __ATOMIC_SEQ_CST);
   }
-  throw Failure("atomic operation " + std::to_string(operation) + " does not exist");
+  throw Failure("atomic operation " + std::to_string(operation) + " does not exist", "take a pgas_TYPE_atomic_...()");
 }
 
-MPI_Op mpi_operation(pgas_operation operation) {
+// What an operation makes of a number.
+template <typename T>
+T changed(pgas_operation operation, T before, T operand) {
   switch (operation) {
-    case PGAS_OPERATION_FETCH:
-      return MPI_NO_OP;
     case PGAS_OPERATION_SET:
-      return MPI_REPLACE;
+      return operand;
     case PGAS_OPERATION_ADD:
-      return MPI_SUM;
+      return before + operand;
     case PGAS_OPERATION_AND:
-      return MPI_BAND;
+      return before & operand;
     case PGAS_OPERATION_OR:
-      return MPI_BOR;
+      return before | operand;
     case PGAS_OPERATION_XOR:
-      return MPI_BXOR;
+      return before ^ operand;
+    case PGAS_OPERATION_FETCH:
     case PGAS_OPERATION_COMPARE_SWAP:
       break;
   }
-  throw Failure("atomic operation " + std::to_string(operation) + " does not exist");
+  throw Failure("atomic operation " + std::to_string(operation) + " does not exist", "take a pgas_TYPE_atomic_...()");
+}
+
+template <typename T>
+MPI_Datatype mpi_type() {
+  return sizeof(T) == sizeof(uint32_t) ? MPI_UINT32_T : MPI_UINT64_T;
 }
 
 template <typename T>
@@ -114,9 +121,11 @@ void copy(char* dest, const void* source, uint64_t bytes) {
 }
 
 void check_aligned(const void* address, uint64_t bytes) {
-  if (bytes != 4 && bytes != 8) throw Failure("values of " + std::to_string(bytes) + " bytes are not atomic");
+  if (bytes != 4 && bytes != 8)
+    throw Failure("values of " + std::to_string(bytes) + " bytes are not atomic", "take a type of 4 or 8 bytes");
   if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
-    throw Failure("a value of " + std::to_string(bytes) + " bytes does not begin on a multiple of that");
+    throw Failure("a value of " + std::to_string(bytes) + " bytes does not begin on a multiple of that",
+                  "take an address that is aligned as its type is");
 }
 
 }  // namespace
@@ -157,6 +166,7 @@ void OneSided::flush(int pe) {
 
 void OneSided::quiet() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  give_signals();
   for (int pe : open_) {
     MPI_Win_flush(pe, heap_->window());
     is_open_[static_cast<size_t>(pe)] = false;
@@ -198,19 +208,60 @@ void OneSided::get(void* dest, const void* source, uint64_t bytes, int pe, bool 
     done += static_cast<uint64_t>(part);
   }
   note_open(pe);
-  if (is_blocking) MPI_Win_flush_local(pe, heap_->window());
+  if (!is_blocking) return;
+  MPI_Win_flush_local(pe, heap_->window());
+  give_time_to_mpi_sometimes();
 }
 
 void OneSided::put_signal(void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal,
-                          int operation, int pe) {
+                          int operation, int pe, bool is_blocking) {
   if (operation != PGAS_SIGNAL_SET && operation != PGAS_SIGNAL_ADD)
     throw Failure("signal operation " + std::to_string(operation) + " does not exist",
                   "take PGAS_SIGNAL_SET or PGAS_SIGNAL_ADD");
+  check_aligned(signal_address, sizeof signal);
+  direct(signal_address, sizeof signal, pe);  // fails before anything is put
   put(dest, source, bytes, pe, false);
-  // The data are there before the signal is.
-  if (!heap_->is_all_direct() && is_open_[static_cast<size_t>(pe)]) flush(pe);
-  atomic(operation == PGAS_SIGNAL_SET ? PGAS_OPERATION_SET : PGAS_OPERATION_ADD, signal_address, signal, 0,
-         sizeof signal, pe);
+  const Signal given{operation == PGAS_SIGNAL_SET ? PGAS_OPERATION_SET : PGAS_OPERATION_ADD, signal_address, signal,
+                     pe};
+  if (heap_->is_all_direct()) {
+    atomic(given.operation, given.address, given.operand, 0, sizeof signal, pe);
+    return;
+  }
+  signals_.push_back(given);
+  if (is_blocking || direct(signal_address, sizeof signal, pe) != nullptr) give_signals_to(pe);
+}
+
+void OneSided::give_signals_to(int pe) {
+  if (signals_.empty()) return;
+  std::vector<Signal> due;
+  std::vector<Signal> later;
+  for (const Signal& signal : signals_) (pe == kAllPes || signal.pe == pe ? due : later).push_back(signal);
+  signals_ = std::move(later);
+  for (const Signal& signal : due)
+    if (is_open_[static_cast<size_t>(signal.pe)]) flush(signal.pe);
+  for (const Signal& signal : due)
+    atomic(signal.operation, signal.address, signal.operand, 0, sizeof signal.operand, signal.pe);
+}
+
+template <typename T>
+T OneSided::atomic_by_mpi(pgas_operation operation, MPI_Aint at, T operand, T expected, int pe) {
+  T before = 0;
+  if (operation == PGAS_OPERATION_FETCH) {
+    MPI_Fetch_and_op(&operand, &before, mpi_type<T>(), pe, at, MPI_NO_OP, heap_->window());
+    flush(pe);
+    return before;
+  }
+  uint64_t& guess = guesses_[(static_cast<uint64_t>(at) / sizeof(T) + static_cast<uint64_t>(pe)) % kGuesses];
+  const bool is_swap = operation == PGAS_OPERATION_COMPARE_SWAP;
+  if (!is_swap) expected = static_cast<T>(guess);
+  for (;;) {
+    const T value = is_swap ? operand : changed(operation, expected, operand);
+    MPI_Compare_and_swap(&value, &expected, &before, mpi_type<T>(), pe, at, heap_->window());
+    flush(pe);
+    guess = before == expected ? value : before;
+    if (is_swap || before == expected) return before;
+    expected = before;  // another PE was faster, or the guess wrong
+  }
 }
 
 uint64_t OneSided::atomic(pgas_operation operation, void* address, uint64_t operand, uint64_t expected, uint64_t bytes,
@@ -223,15 +274,11 @@ uint64_t OneSided::atomic(pgas_operation operation, void* address, uint64_t oper
                                            static_cast<uint32_t>(operand), static_cast<uint32_t>(expected))
                         : atomic_in_memory(operation, reinterpret_cast<uint64_t*>(memory), operand, expected);
   } else {
-    const MPI_Datatype type = bytes == 4 ? MPI_UINT32_T : MPI_UINT64_T;
     const MPI_Aint at = displacement(address, bytes);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // what has been copied comes first
-    // The low bytes of each come first in memory.
-    if (operation == PGAS_OPERATION_COMPARE_SWAP)
-      MPI_Compare_and_swap(&operand, &expected, &before, type, pe, at, heap_->window());
-    else
-      MPI_Fetch_and_op(&operand, &before, type, pe, at, mpi_operation(operation), heap_->window());
-    flush(pe);
+    before = bytes == 4
+                 ? atomic_by_mpi(operation, at, static_cast<uint32_t>(operand), static_cast<uint32_t>(expected), pe)
+                 : atomic_by_mpi(operation, at, operand, expected, pe);
   }
   if (memory != nullptr && operation != PGAS_OPERATION_FETCH) heap_->bell(pe).ring();
   give_time_to_mpi_sometimes();
@@ -240,6 +287,7 @@ uint64_t OneSided::atomic(pgas_operation operation, void* address, uint64_t oper
 
 // MPI delivers what comes from other nodes while it is called, and Spillway gives the slot to others.
 void OneSided::give_time_to_mpi() {
+  give_signals();
   int has_message = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, heap_->pes(), &has_message, MPI_STATUS_IGNORE);
   // Not where it would wait for what this PE has begun.

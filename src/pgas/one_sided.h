@@ -2,11 +2,18 @@
 //
 // Between PEs of a node: copies and the processor's atomic operations. To other nodes: MPI's one-sided operations in a
 // window that is always locked (passive target). Atomic are operations only with others of their kind, so as soon as a
-// PE is on another node, all of them are MPI's, also within a node.
+// PE is on another node, all of them are MPI's, also within a node. And of MPI's, different ones on a number are not
+// atomic with each other, but for reading (accumulate_ops=same_op_no_op, MPI 4.0, 12.2.1 and 12.7.1): so every one that
+// changes a number is a compare-and-swap.
+//
+// What is to be signalled to another node follows its data, and only a flush, which waits for the other side, says that
+// these are there. Signals that must not wait for that are queued until a call that may.
 #pragma once
 
 #include <spillway/pgas.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -23,9 +30,11 @@ class OneSided {
   void put(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking);
   // With `is_blocking`, `dest` has it at the return.
   void get(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking);
-  // `source` is free again at the return.
+  // With `is_blocking`, `source` is free again at the return, and the signal given.
   void put_signal(void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal,
-                  int operation, int pe);
+                  int operation, int pe, bool is_blocking);
+  // Gives the signals that are queued, when their data are there. For calls that wait for others.
+  void give_signals() { give_signals_to(kAllPes); }
 
   // The value before. `bytes`: 4 or 8.
   uint64_t atomic(pgas_operation operation, void* address, uint64_t operand, uint64_t expected, uint64_t bytes, int pe);
@@ -38,17 +47,33 @@ class OneSided {
   void quiet();
 
  private:
+  static constexpr int kAllPes = -1;
+  static constexpr size_t kGuesses = 64;
+
+  struct Signal {
+    pgas_operation operation;
+    uint64_t* address;
+    uint64_t operand;
+    int pe;
+  };
+
   void check_pe(int pe) const;
   char* direct(const void* address, uint64_t bytes, int pe) const;
   MPI_Aint displacement(const void* address, uint64_t bytes) const;
   void note_open(int pe);
   void flush(int pe);
+  void give_signals_to(int pe);
+  template <typename T>
+  T atomic_by_mpi(pgas_operation operation, MPI_Aint at, T operand, T expected, int pe);
   void give_time_to_mpi();
   void give_time_to_mpi_sometimes();
 
   SymmetricHeap* heap_;
   std::vector<bool> is_open_;  // by PE: has operations that have not been flushed
   std::vector<int> open_;
+  std::vector<Signal> signals_;  // queued, in the order of the calls
+  // What numbers of other PEs may be: those that this PE has seen last. A wrong guess costs another round trip.
+  std::array<uint64_t, kGuesses> guesses_{};
   uint64_t longest_sleep_ns_;
   uint32_t calls_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <new>
 #include <string>
@@ -46,6 +47,30 @@ void check_room(MPI_Comm pes, uint64_t bytes) {
                 "make that larger, or set PGAS_SYMMETRIC_SIZE to less");
 }
 
+// Those that share memory, or the calling one's part of them.
+MPI_Comm node_of(MPI_Comm pes, uint64_t most_of_node) {
+  int rank = 0;
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_Comm_rank(pes, &rank);
+  MPI_Comm_split_type(pes, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
+  MPI_Comm_rank(host, &rank);
+  MPI_Comm_split(host, static_cast<int>(static_cast<uint64_t>(rank) / most_of_node), rank, &node);
+  MPI_Comm_free(&host);
+  return node;
+}
+
+// Open MPI 4 takes its osc/rdma for windows within a host, which crashes in a process's compare-and-swap on itself.
+void check_virtual_nodes() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  if (std::string_view(version).find("Open MPI v4.") == std::string_view::npos) return;
+  if (std::getenv("OMPI_MCA_osc") != nullptr) return;
+  throw Failure("PGAS_PES_PER_NODE is set, and Open MPI's osc/rdma fails between processes of a host",
+                "set OMPI_MCA_osc=^rdma, too: then Open MPI takes what it has for several hosts");
+}
+
 void check_memory_model(MPI_Win window) {
   int* model = nullptr;
   int is_there = 0;
@@ -56,14 +81,15 @@ void check_memory_model(MPI_Win window) {
 
 }  // namespace
 
-SymmetricHeap::SymmetricHeap(MPI_Comm pes, uint64_t bytes) : bytes_(bytes), blocks_(Bell::kBytes, bytes) {
+SymmetricHeap::SymmetricHeap(MPI_Comm pes, uint64_t bytes, uint64_t most_of_node)
+    : bytes_(bytes), blocks_(Bell::kBytes, bytes) {
   MPI_Comm_dup(pes, &pes_);
   MPI_Comm_set_errhandler(pes_, MPI_ERRORS_ARE_FATAL);
   int count = 0;
   MPI_Comm_rank(pes_, &pe_);
   MPI_Comm_size(pes_, &count);
   bases_.resize(static_cast<size_t>(count));
-  MPI_Comm_split_type(pes_, MPI_COMM_TYPE_SHARED, pe_, MPI_INFO_NULL, &node_);
+  node_ = node_of(pes_, most_of_node);
   check_room(pes_, bytes);
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
@@ -89,10 +115,15 @@ SymmetricHeap::SymmetricHeap(MPI_Comm pes, uint64_t bytes) : bytes_(bytes), bloc
   int least_of_node = node_count;
   MPI_Allreduce(MPI_IN_PLACE, &least_of_node, 1, MPI_INT, MPI_MIN, pes_);
   if (least_of_node == count) return;
-  // Different operations on one value are atomic with each other where the library knows of all of them.
+  if (most_of_node < static_cast<uint64_t>(count)) check_virtual_nodes();
   MPI_Info_create(&info);
-  MPI_Info_set(info, "which_accumulate_ops", "sum,band,bor,bxor,replace,no_op,cswap");
-  MPI_Win_create(own, static_cast<MPI_Aint>(bytes), 1, info, pes_, &window_);
+  MPI_Info_set(info, "accumulate_ops", "same_op_no_op");      // what MPI promises atomicity for at most
+  MPI_Info_set(info, "which_accumulate_ops", "cswap,no_op");  // to MPICH, which may leave these to the network
+  MPI_Comm_set_errhandler(pes_, MPI_ERRORS_RETURN);
+  if (MPI_Win_create(own, static_cast<MPI_Aint>(bytes), 1, info, pes_, &window_) != MPI_SUCCESS)
+    throw Failure("the MPI library cannot make a window over the nodes of this job",
+                  "with Open MPI 4 over TCP, set OMPI_MCA_osc=^rdma in the environment of all ranks");
+  MPI_Comm_set_errhandler(pes_, MPI_ERRORS_ARE_FATAL);
   MPI_Info_free(&info);
   check_memory_model(window_);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
@@ -126,7 +157,9 @@ void SymmetricHeap::free(void* address) {
   MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, pes_);
   if (most[0] != offset || most[1] != ~offset)
     throw Failure("PEs free different memory", "symmetric memory is freed in all PEs by the same calls");
-  if (!blocks_.give_back(offset)) throw Failure("frees what has not been allocated, or has been freed before");
+  if (!blocks_.give_back(offset))
+    throw Failure("frees what has not been allocated, or has been freed before",
+                  "free each address that pgas_malloc() has returned once, and no other");
 }
 
 bool SymmetricHeap::contains(const void* address, uint64_t bytes) const {
@@ -139,8 +172,10 @@ uint64_t SymmetricHeap::offset_of(const void* address, uint64_t bytes) const {
   if (!contains(address, bytes)) {
     char text[32];
     std::snprintf(text, sizeof text, "%p", address);
-    throw Failure(std::to_string(bytes) + " bytes at " + text + " are not in the symmetric heap",
-                  "take an address that pgas_malloc() has returned in this PE, and a size that fits");
+    throw Failure(
+        std::to_string(bytes) + " bytes at " + (address == nullptr ? "NULL" : text) + " are not in the symmetric heap",
+        address == nullptr ? "look at what pgas_malloc() returns: where it is NULL, set PGAS_SYMMETRIC_SIZE to more"
+                           : "take an address that pgas_malloc() has returned in this PE, and a size that fits");
   }
   return static_cast<uint64_t>(static_cast<const char*>(address) - bases_[static_cast<size_t>(pe_)]);
 }

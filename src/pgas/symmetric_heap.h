@@ -16,8 +16,8 @@ class SymmetricHeap {
  public:
   static constexpr uint64_t kMostAlignment = 4096;  // heaps begin on pages
 
-  // Collective over `pes`.
-  SymmetricHeap(MPI_Comm pes, uint64_t bytes);
+  // Collective over `pes`. A node is a host, or that many PEs of one.
+  SymmetricHeap(MPI_Comm pes, uint64_t bytes, uint64_t most_of_node);
   ~SymmetricHeap();
   SymmetricHeap(const SymmetricHeap&) = delete;
   SymmetricHeap& operator=(const SymmetricHeap&) = delete;

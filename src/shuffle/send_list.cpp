@@ -2,33 +2,15 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace spillway::shuffle {
 namespace {
 
 constexpr size_t kFirstTableSlots = 1 << 12;
 constexpr unsigned kListsWithoutTable = 15;  // until it is tried again
-constexpr uint32_t kOddNumber = 0x9e3779b1;  // so that its products with two partitions differ
-
-template <typename Word>
-bool words_are_equal(const char* first, const char* second) {
-  Word words[2];
-  std::memcpy(&words[0], first, sizeof(Word));
-  std::memcpy(&words[1], second, sizeof(Word));
-  return words[0] == words[1];
-}
-
-// memcmp() is a call, and most keys are short.
-bool are_equal(const char* first, const char* second, size_t bytes) {
-  if (bytes > 16) return std::memcmp(first, second, bytes) == 0;
-  const size_t last = bytes - (bytes >= 8 ? 8 : 4);
-  if (bytes >= 8)
-    return words_are_equal<uint64_t>(first, second) && words_are_equal<uint64_t>(first + last, second + last);
-  if (bytes >= 4)
-    return words_are_equal<uint32_t>(first, second) && words_are_equal<uint32_t>(first + last, second + last);
-  for (size_t i = 0; i < bytes; ++i)
-    if (first[i] != second[i]) return false;
-  return true;
-}
+// Where of so many records all but one had a key that was there, the table's part that is in use is in the caches.
+constexpr uint64_t kHitsOfFewKeys = 16;
 
 }  // namespace
 
@@ -36,8 +18,6 @@ SendList::SendList(size_t bytes, const KeyOrder& order, const Combiner& combiner
     : bytes_(bytes), order_(order), combiner_(combiner), memory_(bytes), uses_table_(static_cast<bool>(combiner)) {
   if (uses_table_) table_.resize(kFirstTableSlots);
 }
-
-bool SendList::has_room_for(size_t bytes) const { return used_ + bytes + sizeof(Entry) * entries_.size() <= bytes_; }
 
 // Where the table is used, the index of a record's entry stands before it.
 bool SendList::append(uint32_t partition, const Record& record) {
@@ -55,40 +35,51 @@ bool SendList::append(uint32_t partition, const Record& record) {
   return true;
 }
 
-bool SendList::add(uint32_t partition, uint64_t key_hash, const Record& record) {
-  if (uses_table_) {
-    Slot* slot = nullptr;
-    const uint32_t tag = static_cast<uint32_t>(key_hash) ^ (partition * kOddNumber);
-    const Outcome outcome = combine(tag, record, slot);
-    if (outcome == Outcome::full) return false;
-    if (outcome == Outcome::absent) {
-      if (!append(partition, record)) return false;
-      *slot = {tag, entries_.back().offset};
-      if (2 * entries_.size() > table_.size()) grow_table();
-    }
-  } else if (!append(partition, record)) {
-    return false;
+// There is room for all that wait, even if no two have the same key.
+bool SendList::add_later(uint32_t partition, uint32_t tag, const Record& record) {
+  const size_t bytes = index_bytes() + record_bytes(record) + sizeof(Entry);
+  if (waiting_count_ == kMostWaiting || !has_room_for(waiting_bytes_ + bytes)) {
+    settle();
+    if (!has_room_for(bytes)) return add_to_table(partition, tag, record);
   }
-  ++added_count_;
+  __builtin_prefetch(&table_[tag & (table_.size() - 1)], 1);
+  WaitingRecord& waiting = waiting_[waiting_count_++];
+  waiting.tag = tag;
+  waiting.partition = partition;
+  waiting.key_bytes = static_cast<uint8_t>(record.key.size());
+  waiting.value_bytes = static_cast<uint8_t>(record.value.size());
+  if (record.value.size() == sizeof(int64_t)) {
+    std::memcpy(waiting.value, record.value.data(), sizeof(int64_t));
+  } else {
+    std::memcpy(waiting.value, record.value.data(), sizeof(int32_t));
+  }
+  if (record.key.size() <= ShortBytes::kMost) {
+    const ShortBytes key = load_short(record.key.data(), record.key.size());
+    std::memcpy(waiting.key, &key, sizeof key);
+  } else {
+    std::memcpy(waiting.key, record.key.data(), record.key.size());
+  }
+  waiting_bytes_ += bytes;
   return true;
 }
 
-// Leaves in `slot` where the key is, or could be.
-SendList::Outcome SendList::combine(uint32_t tag, const Record& record, Slot*& slot) {
+void SendList::settle() {
   const size_t mask = table_.size() - 1;
-  for (size_t i = tag & mask;; i = (i + 1) & mask) {
-    slot = &table_[i];
-    if (slot->place == 0) return Outcome::absent;
-    if (slot->tag != tag) continue;
-    Record old;
-    read_record(memory_.data() + slot->place, end(), old);
-    if (old.key.size() == record.key.size() && are_equal(old.key.data(), record.key.data(), record.key.size()))
-      return combine_with(*slot, old, record);
+  for (size_t i = 0; i < waiting_count_; ++i) {
+    const Slot& slot = table_[waiting_[i].tag & mask];
+    if (slot.tag == waiting_[i].tag) __builtin_prefetch(memory_.data() + slot.place, 1);
   }
+  for (size_t i = 0; i < waiting_count_; ++i) {
+    const WaitingRecord& waiting = waiting_[i];
+    const Record record{{waiting.key, waiting.key_bytes}, {waiting.value, waiting.value_bytes}};
+    SPILLWAY_CHECK(add_to_table(waiting.partition, waiting.tag, record));
+  }
+  waiting_count_ = 0;
+  waiting_bytes_ = 0;
 }
 
 // In place where the value stays as long as it was; else behind all others, and what was there is not sent.
-SendList::Outcome SendList::combine_with(Slot& slot, const Record& old, const Record& record) {
+SendList::Outcome SendList::combine_by_program(Slot& slot, const Record& old, const Record& record) {
   const std::string_view value = combiner_.combine(old.key, old.value, record.value, slots_);
   if (value.size() == old.value.size()) {
     std::memmove(const_cast<char*>(old.value.data()), value.data(), value.size());
@@ -122,6 +113,7 @@ void SendList::grow_table() {
 void SendList::decide_on_table() {
   if (!combiner_ || added_count_ == 0) return;
   if (uses_table_) {
+    fetches_ahead_ = combiner_.is_librarys() && kHitsOfFewKeys * entries_.size() > added_count_;
     uses_table_ = 4 * entries_.size() < 3 * added_count_;
     lists_without_ = 0;
   } else {
@@ -134,6 +126,8 @@ void SendList::clear() {
   std::fill(table_.begin(), table_.end(), Slot{});
   entries_.clear();
   added_count_ = 0;
+  waiting_count_ = 0;
+  waiting_bytes_ = 0;
   used_ = 0;
   if (memory_.capacity() > bytes_) memory_.replace(bytes_);
 }

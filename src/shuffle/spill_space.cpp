@@ -1,6 +1,7 @@
 #include "shuffle/spill_space.h"
 
 #include <iterator>
+#include <utility>
 
 namespace spillway::shuffle {
 
@@ -22,20 +23,29 @@ uint64_t SpillSpace::size() {
 uint64_t SpillSpace::allocate(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   bytes = rounded_to_blocks(bytes);
-  const uint64_t number = next_place_++ % places_.size();
+  const size_t turn = next_place_++;
+  for (size_t i = 0; i < places_.size(); ++i)
+    if (const auto offset = allocate_in((turn + i) % places_.size(), bytes)) return *offset;
+  Place& place = places_[turn % places_.size()];
+  place.file.reserve(place.size, bytes);  // ends the process, unless there is room by now
+  const uint64_t offset = std::exchange(place.size, place.size + bytes);
+  return uint64_t{turn % places_.size()} << kFileBits | offset;
+}
+
+// Nothing where there is no room.
+std::optional<uint64_t> SpillSpace::allocate_in(size_t number, uint64_t bytes) {
   Place& place = places_[number];
   if (!place.file.is_open()) place.file.create(place.directory.c_str());
+  const uint64_t of_place = uint64_t{number} << kFileBits;
   for (auto range = place.free.begin(); range != place.free.end(); ++range) {
     const auto [offset, free_bytes] = *range;
     if (free_bytes < bytes) continue;
     place.free.erase(range);
     if (free_bytes > bytes) place.free.emplace(offset + bytes, free_bytes - bytes);
-    return number << kFileBits | offset;
+    return of_place | offset;
   }
-  const uint64_t offset = place.size;
-  place.file.reserve(offset, bytes);
-  place.size += bytes;
-  return number << kFileBits | offset;
+  if (!place.file.try_reserve(place.size, bytes)) return std::nullopt;
+  return of_place | std::exchange(place.size, place.size + bytes);
 }
 
 void SpillSpace::release(uint64_t offset, uint64_t bytes) {

@@ -1,12 +1,14 @@
 // The spill files of one process, one in each directory, and which parts of them are in use.
 //
-// A file is made when it is first written to: most jobs never do. A full device ends the process, with a message.
+// A file is made when it is first written to: most jobs never do. Where one device is full, the next one is asked; when
+// all are, the process ends with a message.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,7 @@ class SpillSpace {
   static constexpr int kFileBits = 52;
   static constexpr uint64_t kWithinFile = (uint64_t{1} << kFileBits) - 1;
 
+  std::optional<uint64_t> allocate_in(size_t number, uint64_t bytes);
   Place& place_of(uint64_t offset) { return places_[offset >> kFileBits]; }
 
   std::mutex mutex_;

@@ -101,20 +101,39 @@ void SpillFile::adopt(int descriptor, const char* directory) {
 }
 
 // A write beyond the limit of the user's shell (ulimit -f) would end the process with a signal and without a message.
-void SpillFile::check_size_limit(uint64_t end, uint64_t bytes) const {
+bool SpillFile::is_within_size_limit(uint64_t end) const {
   rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && end > limit.rlim_cur) fail("reserve", bytes, EFBIG);
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || end <= limit.rlim_cur;
+}
+
+void SpillFile::check_size_limit(uint64_t end, uint64_t bytes) const {
+  if (!is_within_size_limit(end)) fail("reserve", bytes, EFBIG);
 }
 
 void SpillFile::reserve(uint64_t offset, uint64_t bytes) {
-  if (offset + bytes > size_) {
-    check_size_limit(offset + bytes, bytes);
-    if (kernel::set_size(descriptor_, offset + bytes) != 0) fail("reserve", bytes, errno);
+  if (const int error = reserve_or_error(offset, bytes)) fail("reserve", bytes, error);
+}
+
+bool SpillFile::try_reserve(uint64_t offset, uint64_t bytes) {
+  const int error = reserve_or_error(offset, bytes);
+  if (error != 0 && error != ENOSPC && error != EDQUOT && error != EFBIG) fail("reserve", bytes, error);
+  return error == 0;
+}
+
+// After an error the file is as long as before: so what was allocated of the range goes back.
+int SpillFile::reserve_or_error(uint64_t offset, uint64_t bytes) {
+  const uint64_t size = size_;
+  if (offset + bytes > size) {
+    if (!is_within_size_limit(offset + bytes)) return EFBIG;
+    if (kernel::set_size(descriptor_, offset + bytes) != 0) return errno;
     size_ = offset + bytes;
   }
-  if (kernel::allocate(descriptor_, FALLOC_FL_KEEP_SIZE, offset, bytes) == 0) return;
+  if (kernel::allocate(descriptor_, FALLOC_FL_KEEP_SIZE, offset, bytes) == 0) return 0;
+  const int error = errno;
   // File systems without preallocation allocate as they are written.
-  if (errno != EOPNOTSUPP && errno != EINTR) fail("reserve", bytes, errno);
+  if (error == EOPNOTSUPP || error == EINTR) return 0;
+  if (size_ != size && kernel::set_size(descriptor_, size) == 0) size_ = size;
+  return error;
 }
 
 bool SpillFile::zero_range(uint64_t offset, uint64_t bytes) {

@@ -44,6 +44,8 @@ class SpillFile {
   // Makes the file long enough for a range, and allocates its blocks ahead of their first write, so that they lie in
   // one piece and a full device shows at once. For files of this process alone.
   void reserve(uint64_t offset, uint64_t bytes);
+  // The same for somebody who has another place to go to where there is no room: false, and nothing is reserved.
+  bool try_reserve(uint64_t offset, uint64_t bytes);
 
   // Makes a range read as zeros.
   void write_zeros(uint64_t offset, uint64_t bytes);
@@ -64,7 +66,9 @@ class SpillFile {
 
  private:
   [[noreturn]] void fail(const char* what, uint64_t bytes, int error) const;
+  bool is_within_size_limit(uint64_t end) const;
   void check_size_limit(uint64_t end, uint64_t bytes) const;
+  int reserve_or_error(uint64_t offset, uint64_t bytes);
   bool zero_range(uint64_t offset, uint64_t bytes);
   void try_direct();
   bool give_up_direct();

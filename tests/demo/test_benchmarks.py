@@ -88,6 +88,18 @@ def test_micro(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothi
             assert_is_spread(row[figure], 2)
 
 
+def test_pgas(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:
+    content = measured(run, build_dir, tmp_path, "pgas", "--repeats", 1, "--divide-rounds", 200, "--mpi", flavour)
+    operations = {(row["name"], row["place"]): row for row in content["operations"]}
+    assert {place for _, place in operations} == {"node", "nodes"}
+    assert len(operations) == len(content["operations"]) == 22
+    for (_, place), row in operations.items():
+        others = {"mpi", "memory"} if place == "node" else {"mpi"}
+        assert set(row["ratios"]) == others and set(row["microseconds"]) == {"pgas", *others}
+        for spread in (*row["ratios"].values(), *row["microseconds"].values()):
+            assert_is_spread(spread, 1)
+
+
 def test_memory(
     run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
 ) -> None:
@@ -142,6 +154,21 @@ def test_apps(
     assert row["budget_bytes"] == pytest.approx(row["data_bytes"] / 4, abs=MIB)
     assert len(row["targets"]) == 4
     assert all(line.endswith((": met", ": MISSED", ": not measured")) for line in row["targets"])
+
+
+def test_sort(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
+) -> None:
+    """Beside what every machine has."""
+    small = ["--size", "4M", "--memory", "256M", "--repeats", 1, "--folder", spill_dir, "--mpi", flavour]
+    content = measured(run, build_dir, tmp_path, "sort", *small, "--peer-folder", tmp_path / "none")
+    assert [row["job"] for row in content["jobs"]] == ["limited", "unlimited"]
+    for row in content["jobs"]:
+        assert set(row["contenders"]) == {"spillway", "sort", "terasort"}
+        assert set(row["left_out"]) == {"stxxl", "spark", "duckdb"}
+        for other in ("sort", "terasort"):
+            assert_is_spread(row["ratios"][other]["wall_s"], 1)
+        assert len(row["of_disk"]) == 1 and row["of_disk"][0] > 0
 
 
 def test_streams(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:

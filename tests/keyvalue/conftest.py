@@ -7,8 +7,8 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 import pytest
 from runner import Finished, Runner
+from source_tree import SOURCE
 
-SOURCE = Path(__file__).resolve().parents[2]
 sys.path += [str(SOURCE / "python"), str(SOURCE / "tests" / "mpi4py")]
 
 from suite_environment import SuiteEnvironment  # noqa: E402

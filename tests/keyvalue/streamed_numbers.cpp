@@ -4,7 +4,8 @@
 // way, and how long the window lasted for the task; to standard error, as Open MPI's launcher mixes parts of the lines
 // that several processes print to standard output. Options:
 // pause=MICROSECONDS between records; slow=MICROSECONDS for each record of A; stop=RECORDS an A task receives; killed
-// (O task 0 in the middle of its records).
+// (O task 0 in the middle of its records); late=MILLISECONDS for which an A task only lets records come, and then
+// prints how many had been sent before it received one.
 #include <time.h>
 #include <unistd.h>
 #include <spillway/mpid.hpp>
@@ -51,10 +52,13 @@ void print_window(Options& options, int task, int window) {
   int64_t count = 0;
   int64_t sum = 0;
   int64_t longest = 0;
+  int64_t early = 0;
+  for (const int64_t end_us = now_us() + 1000 * options["late"]; now_us() < end_us;) MPI_D_Flush();
   const int64_t begin_us = now_us();
   bool is_in_order = true;
   std::map<int64_t, int64_t> last;
   while ((options["stop"] == 0 || count < options["stop"]) && spillway::mpid::receive<int64_t, int64_t>(key, sent_us)) {
+    early += sent_us < begin_us ? 1 : 0;
     longest = std::max(longest, now_us() - sent_us);
     const auto known = last.find(key % 1000);
     is_in_order = is_in_order && (known == last.end() || known->second < key);
@@ -66,6 +70,7 @@ void print_window(Options& options, int task, int window) {
   std::fprintf(stderr, "task %d window %d: %lld records, sum %lld, %s, %lld of %lld us\n", task, window,
                static_cast<long long>(count), static_cast<long long>(sum), is_in_order ? "in order" : "out of order",
                static_cast<long long>(longest), static_cast<long long>(now_us() - begin_us));
+  if (options["late"] > 0) std::fprintf(stderr, "early: %lld\n", static_cast<long long>(early));
 }
 
 }  // namespace

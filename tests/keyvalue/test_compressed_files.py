@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Callable, Dict, List
 
 import pytest
-from conftest import SOURCE
 from runner import Runner
+from source_tree import SOURCE
 
 PYTHON_WORDCOUNT = SOURCE / "apps" / "keyvalue" / "python" / "wordcount.py"
 PLAIN = ["--plain", "-n", 2, "-O", 3, "-A", 2]

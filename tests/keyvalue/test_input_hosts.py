@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Callable, List
 
 import pytest
-from conftest import SOURCE
 from runner import Runner
+from source_tree import SOURCE
 
 HOST = socket.gethostname()
 PROGRAMS = SOURCE / "apps" / "keyvalue" / "python"

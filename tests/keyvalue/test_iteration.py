@@ -7,6 +7,8 @@ from typing import Callable, Dict, List, Optional, Tuple
 import pytest
 from runner import Finished, Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 PRIME = 1000003
 LITTLE_MEMORY = {"MPI_D_MEMORY": "1M", "MPI_D_PARTITION_BYTES": "16K"}
 

@@ -9,8 +9,8 @@ from typing import Any, List
 
 import numpy
 import pytest
-from conftest import SOURCE
 from runner import Runner
+from source_tree import SOURCE
 from spillway import mpid
 from spillway.mpid import _arrays, _library, _sending
 from spillway.mpid._kinds import kind_of

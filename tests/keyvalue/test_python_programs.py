@@ -10,9 +10,9 @@ from typing import Callable, Dict
 
 import pytest
 import test_terasort
-from conftest import SOURCE
 from marked_processes import marked_processes
 from runner import Runner
+from source_tree import SOURCE
 from test_iterative_programs import (
     GRAPHS,
     POINTS,

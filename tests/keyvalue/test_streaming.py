@@ -83,6 +83,16 @@ def test_slow_receiver_makes_its_senders_wait(stream: Callable[..., Finished], n
     assert window.longest_us < 0.5 * window.lasted_us
 
 
+def test_what_has_come_is_bounded_by_the_memory(stream: Callable[..., Finished]) -> None:
+    """Of 800000 records, of 11 bytes and more, those that 1 MiB has, and 3 lists of each sender, of 32 KiB each."""
+    env = {"MPI_D_MEMORY": "1M", "MPI_D_PARTITION_BYTES": "1M", "MPI_D_LATENCY": "10s"}
+    stderr = stream("records=200000", "late=700", sides=(4, 1), env=env).stderr
+    (window,) = windows_of(stderr)[0]
+    assert (window.records, window.is_in_order) == (800000, True)
+    early = int(re.findall(r"early: (\d+)", stderr)[0])
+    assert 0 < early < 200000
+
+
 def test_what_nobody_receives_is_dropped(stream: Callable[..., Finished], nothing_left_behind: None) -> None:
     env = {"MPI_D_PARTITION_BYTES": "4K"}
     found = windows_of(stream("records=50000", "stop=10", sides=(2, 2), env=env).stderr)

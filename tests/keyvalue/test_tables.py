@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Callable, Dict, List
 
 import pytest
-from conftest import SOURCE
 from runner import Runner
+from source_tree import SOURCE
 from test_text_jobs import WAYS
 
 HERE = Path(__file__).with_name("python")

@@ -7,6 +7,8 @@ import pytest
 from cases import in_turns
 from runner import Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 WAYS = [["--plain", "-n", 1], ["--plain", "-n", 3], ["--slots", 1, "-n", 3, "--memory", "256M"]]
 RECORD_BYTES = 100
 KEY_BYTES = 10

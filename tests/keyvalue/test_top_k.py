@@ -9,6 +9,8 @@ import pytest
 from cases import in_turns
 from runner import Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 WAYS = [
     ["--plain", "-O", 1, "-A", 1],
     ["--plain", "-O", 3, "-A", 2],

@@ -181,6 +181,39 @@ TEST_F(JobTest, launcher_that_ends_early_is_a_failure) {
   EXPECT_TRUE(was_each_told(MessageKind::kill));
 }
 
+TEST_F(JobTest, rank_that_writes_to_a_launcher_that_was_killed_is_not_the_cause) {
+  attach_all();
+  job_.library_lost(1);
+  job_.program_ended(1, SIGPIPE);
+  job_.launcher_ended(SIGKILL);
+  job_.pass_time(kFarFuture);
+  ASSERT_TRUE(job_.failure());
+  EXPECT_EQ(job_.failure()->what, "the MPI launcher mpiexec was killed by signal 9 (Killed)");
+  EXPECT_EQ(job_.exit_status(), 128 + SIGKILL);
+}
+
+TEST_F(JobTest, rank_that_writes_to_a_pipe_nobody_reads_is_a_failure_where_the_launcher_lives) {
+  attach_all();
+  job_.library_lost(1);
+  job_.program_ended(1, SIGPIPE);
+  job_.pass_time(kFarFuture);
+  ASSERT_TRUE(job_.failure());
+  EXPECT_EQ(job_.failure()->what, "was killed by signal 13 (Broken pipe)");
+  EXPECT_EQ(job_.failure()->world_rank, 1);
+}
+
+TEST_F(JobTest, rank_that_writes_to_a_pipe_nobody_reads_is_the_cause_of_what_others_do_then) {
+  attach_all();
+  job_.library_lost(2);
+  job_.program_ended(1, SIGPIPE);
+  job_.program_ended(2, exited_with(1));
+  job_.rank_gave_up(0, "the connection is gone", exited_with(1));
+  job_.pass_time(kFarFuture);
+  ASSERT_TRUE(job_.failure());
+  EXPECT_EQ(job_.failure()->what, "was killed by signal 13 (Broken pipe)");
+  EXPECT_EQ(job_.failure()->world_rank, 1);
+}
+
 TEST_F(JobTest, signal_gives_ranks_time_and_then_kills) {
   attach_all();
   job_.interrupted(SIGTERM);

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 from spillway_front_end import spill_directory
 from spillway_front_end.errors import LaunchError
+from spillway_front_end.own_keeping import OwnKeeping
+from spillway_front_end.plan import make_node_plan
 from spillway_front_end.spill_directory import check_spill_directory, choose_spill_directories, file_system_of
 
 MIB = 1 << 20
@@ -62,6 +64,27 @@ def test_accepts_a_directory_with_room(tmp_path, on_disk, free_space):
     found = check_spill_directory(str(tmp_path), 10 * MIB, True)
     assert (found.file_system, found.free_bytes, found.warning) == ("ext4", 100 * MIB, "")
     assert not list(tmp_path.iterdir())
+
+
+def test_ranks_that_always_have_room_need_none_there(tmp_path, on_disk, free_space):
+    """As those of `spillway sort`, which spills by itself."""
+    with pytest.raises(LaunchError, match="memory budget"):
+        make_node_plan(None, "1G", [str(tmp_path)], 2, 1)
+    keeping = OwnKeeping(50, 8 * MIB, 0).of_node(2, 1)
+    node, warnings = make_node_plan(None, "1G", [str(tmp_path)], 2, 1, keeping)
+    assert [spill.path for spill in node.spills] == [str(tmp_path)] and not warnings
+    assert node.budget.value == 1040 * MIB
+
+
+def test_the_first_usual_place_with_room_for_what_a_program_spills(tmp_path, on_disk, free_space, monkeypatch):
+    """If none has, the first one: whether it needs that room, the program knows."""
+    on_disk["/var/tmp"] = "ext4"
+    for variable, value in (("TMPDIR", str(tmp_path)), ("SPILLWAY_SPILL_DIR", "")):
+        monkeypatch.setenv(variable, value)
+    for spilled in (100 * MIB, 101 * MIB):
+        [first] = OwnKeeping(50, 0, spilled).spill_directories(())
+        assert first.path == str(tmp_path)
+    assert OwnKeeping.of_word(OwnKeeping(50, 8 * MIB, 7).of_node(3, 2).as_word()) == OwnKeeping(50, 24 * MIB, 4)
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "nfs4", "9p", "lustre", "ceph", "fuse.sshfs", "proc"])

@@ -5,7 +5,6 @@ What part-00000 has comes before what part-00001 has, and so on: records are div
 usage: mpidrun --mpi NAME [options] python3 terasort.py OUTPUT_DIRECTORY FILE...
 """
 
-import os
 import sys
 from bisect import bisect_right
 
@@ -16,25 +15,13 @@ if len(sys.argv) < 3:
     sys.exit(__doc__)
 directory, *paths = sys.argv[1:]
 RECORD, KEY = 100, 10  # bytes
-SPLIT, BLOCK, SAMPLE = 300_000, 10_000, 4096  # records
-splits = []  # arrays with a row for each record, which are in the files
-for path in paths:
-    size = os.path.getsize(path)
-    if size % RECORD:
-        sys.exit(f"terasort.py: cannot read {path}: its {size} bytes are no whole number of records of {RECORD} bytes")
-    if size:
-        records = np.memmap(path, np.uint8, "r").reshape(-1, RECORD)
-        splits += [records[begin : begin + SPLIT] for begin in range(0, len(records), SPLIT)]
-step = -(-sum(map(len, splits)) // SAMPLE)
-sample = sorted(bytes(key) for split in splits for key in split[::step, :KEY])  # the same in all processes
+splits = mpid.RecordSplits(paths, RECORD)
+sample = mpid.sampled_keys(splits, KEY)  # the same in all processes
 
 
 def send_records(side):
-    for split in splits[side.rank :: side.size]:
-        for begin in range(0, len(split), BLOCK):
-            records = split[begin : begin + BLOCK]
-            begins = RECORD * np.arange(len(records))
-            mpid.send_batch((records, begins, begins + KEY), (records, begins + KEY, begins + RECORD))
+    for records in splits.batches(side.rank, side.size):
+        mpid.send_batch(records[:, :KEY], records[:, KEY:])
 
 
 def write_records(side):

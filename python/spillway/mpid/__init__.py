@@ -43,6 +43,7 @@ from ._job import (
 )
 from ._library import Error
 from ._map_reduce import MapReduce
+from ._records import RecordSplit, RecordSplits, sampled_keys
 from ._streaming import Streaming, end_window, flush, next_window, windows
 from ._text import LineSplits, OutputFile, PartFile, Split, sampled_lines
 
@@ -59,6 +60,8 @@ __all__ = [
     "Mode",
     "OutputFile",
     "PartFile",
+    "RecordSplit",
+    "RecordSplits",
     "Recv",
     "Send",
     "Split",
@@ -72,6 +75,7 @@ __all__ = [
     "next_window",
     "recv_batches",
     "round",
+    "sampled_keys",
     "sampled_lines",
     "send_batch",
     "send_to_driver",

@@ -91,9 +91,26 @@ def _column_of_bytes(items: Tuple[Any, ...], kind: Kind, what: str) -> Columns:
     return len(begins), column, (data, begins, ends)
 
 
+def _column_of_rows(rows: Any) -> Columns:
+    """Of a row of bytes for each item, or an item of NumPy's void, where they lie: they may be part of larger ones."""
+    import numpy
+
+    width = rows.itemsize if rows.ndim == 1 else rows.shape[1]
+    has_bytes_in_a_row = rows.ndim == 1 or rows.strides[1] == 1
+    if not has_bytes_in_a_row or rows.strides[0] < width:
+        rows = numpy.ascontiguousarray(rows)
+    begins = numpy.arange(len(rows), dtype=numpy.int64) * rows.strides[0]
+    ends = begins + width
+    return len(rows), Column(rows.ctypes.data, begins.ctypes.data, None, ends.ctypes.data), (rows, begins, ends)
+
+
 def _column_of_numpy(items: Any, kind: Kind, what: str) -> Columns:
     import numpy
 
+    is_rows = items.ndim == 2 and items.dtype == numpy.uint8
+    is_void = items.ndim == 1 and items.dtype.kind == "V" and items.dtype.names is None
+    if isinstance(kind, BytesKind) and (is_rows or is_void):
+        return _column_of_rows(items)
     wanted = numpy.int64 if isinstance(kind, IntKind) else numpy.float64
     if kind.is_sized or items.ndim != 1 or not numpy.can_cast(items.dtype, wanted, "safe"):
         raise _wrong_type(f"{items.ndim} dimension(s) of {items.dtype}", kind, what)
@@ -105,7 +122,8 @@ def _wrong_type(found: Any, kind: Kind, what: str) -> TypeError:
     remedy = "give an array of numbers of at most 64 bits"
     if kind.is_sized:
         remedy = (
-            "give an array of pyarrow (string, large_string, or of bytes), or a pair (data, offsets) of NumPy arrays"
+            "give an array of pyarrow (string, large_string, or of bytes), or a pair (data, offsets) of NumPy arrays; "
+            "for bytes of one length, a row of uint8 for each"
         )
     return TypeError(f"{what}s of type {found}, and {what}s are {kind.type.__name__}\n  Remedy: {remedy}.")
 

@@ -200,9 +200,9 @@ class CsvSplit:
         return self.path, self.begin, self.end, self.file.size
 
     def batches(self) -> Iterator[Any]:
+        self.file.refuse_change()
         yield from self._of_file() if self.form.has_newlines_in_values else self._of_lines()
-        if self.end == self.file.size:
-            self.file.refuse_other_size()
+        self.file.refuse_change()
 
     def _convert_options(self) -> Any:
         types = {field.name: field.type for field in self.schema}

@@ -1,14 +1,28 @@
 """Where tables are: the file systems of pyarrow.fs, by URI or as objects."""
 
+import copy
 import os
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Iterator, List, Optional, Tuple, Union
+from typing import Any, Iterator, List, Optional, Tuple
 
 import pyarrow
 from pyarrow import fs
 
-Path = Union[str, "os.PathLike[str]"]
+from ._input_files import FileState, Path
+
+# Of a URI. A slash may be in a password that should have been quoted.
+_USER = re.compile(r"\A(?:[^/?]*@|[^/?:]*:(?!\d+(?:[/?]|\Z)).*@)")
+_USER_OF_STORE = re.compile(r"\A(?:[^/?]*@|[^/?:]*:.*@)")  # where buckets are in place of hosts, there are no ports
+_STORES = ("s3", "gs", "gcs")
+# By what pyarrow says of a store.
+_REMEDIES = {
+    "AWS Error NETWORK_CONNECTION": "check the network, and the endpoint that the path or AWS_ENDPOINT_URL names",
+    r"AWS Error (ACCESS_DENIED|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|\w+ \(HTTP status 40[13]\))": (
+        "check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), and what they may do there"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -18,24 +32,53 @@ class File:
     name: str  # as the program says it
     path: str  # in its file system
     file_system: Any
-    size: int
+    planned: FileState
+
+    @property
+    def size(self) -> int:
+        return self.planned.size
 
     def opened(self) -> Any:
         return self.file_system.open_input_file(self.path)
 
-    def refuse_other_size(self) -> None:
-        """What has come behind its planned end would be missed."""
+    def refuse_change(self) -> None:
+        """Before and after it is read: borders of parts, and what is in them, are of the file that was planned."""
         with errors_named(self.name):
-            size = self.file_system.get_file_info(self.path).size
-            if size != self.size:
-                raise ValueError(f"it had {self.size} bytes when the job was planned, and has {size} now")
+            info = self.file_system.get_file_info(self.path)
+            if info.type == fs.FileType.NotFound:
+                raise FileNotFoundError("there is no such file")
+        self.planned.refuse_other(self.name, _state_of(self.file_system, info))
+
+
+def _state_of(file_system: Any, info: Any) -> FileState:
+    """Stores of objects say the time in whole seconds in one answer, and with more digits in another."""
+    written_ns = info.mtime_ns
+    if written_ns is not None and local_path(file_system, "") is None:
+        written_ns -= written_ns % 1_000_000_000
+    return FileState(info.size, written_ns)
+
+
+def shown(path: Path) -> str:
+    """For messages and names of parts: of a URI neither user and password, which may be the keys of a store, nor the
+    options of the file system."""
+    name = os.fspath(path)
+    scheme, mark, rest = name.partition("://")
+    if not mark:
+        return name
+    user = _USER_OF_STORE if scheme in _STORES else _USER
+    return f"{scheme}://{user.sub('', rest).partition('?')[0]}"
 
 
 def placed(path: Path, file_system: Optional[Any]) -> Tuple[Any, str]:
     """The file system, and the path in it. Without one, the path may be a URI, as hdfs://, s3:// and file:// are."""
     name = os.fspath(path)
     if file_system is None and "://" in name:
-        return fs.FileSystem.from_uri(name)
+        try:
+            file_system, place = fs.FileSystem.from_uri(name)
+        except ValueError as error:
+            raise ValueError(str(error).replace(name, shown(name))) from None
+        # By a URI, pyarrow's S3 asks 30 times, for 100 s, where nobody answers; by its constructor, 3 times.
+        return (copy.copy(file_system) if file_system.type_name == "s3" else file_system), place
     if file_system is None:
         return fs.LocalFileSystem(), name
     if not isinstance(file_system, fs.FileSystem):  # of fsspec
@@ -48,20 +91,24 @@ def files_of(path: Path, file_system: Optional[Any]) -> List[File]:
 
     But for what is in names that begin with _ or a dot, and for files half written.
     """
-    name = os.fspath(path)
+    name = shown(path)
     with errors_named(name):
         file_system, place = placed(path, file_system)
         info = file_system.get_file_info(place)
         if info.type == fs.FileType.NotFound:
+            store, whole = _unwrapped(file_system, place)
+            bucket = whole.partition("/")[0]
+            if is_s3(file_system) and store.get_file_info(bucket).type == fs.FileType.NotFound:
+                raise FileNotFoundError(f"there is no bucket {bucket!r}")
             raise FileNotFoundError("there is no such file")
         if info.type == fs.FileType.File:
-            return [File(name, place, file_system, info.size)]
+            return [File(name, place, file_system, _state_of(file_system, info))]
         if info.type != fs.FileType.Directory:
             raise ValueError("it is neither a file nor a directory")
         inside = sorted(file_system.get_file_info(fs.FileSelector(place, recursive=True)), key=lambda one: one.path)
     files = [(one, _below(one.path, place)) for one in inside if one.type == fs.FileType.File]
     return [
-        File(os.path.join(name, below), one.path, file_system, one.size)
+        File(os.path.join(name, below), one.path, file_system, _state_of(file_system, one))
         for one, below in files
         if one.extension != "partial" and not any(part.startswith(("_", ".")) for part in below.split("/"))
     ]
@@ -71,12 +118,21 @@ def _below(path: str, directory: str) -> str:
     return os.path.relpath("/" + path.strip("/"), "/" + directory.strip("/"))
 
 
-def local_path(file_system: Any, path: str) -> Optional[str]:
-    """Of a file system that is this machine's, or a part of it."""
+def _unwrapped(file_system: Any, path: str) -> Tuple[Any, str]:
     while isinstance(file_system, fs.SubTreeFileSystem):
         path = os.path.join(file_system.base_path, path.lstrip("/"))
         file_system = file_system.base_fs
+    return file_system, path
+
+
+def local_path(file_system: Any, path: str) -> Optional[str]:
+    """Of a file system that is this machine's, or a part of it."""
+    file_system, path = _unwrapped(file_system, path)
     return path if isinstance(file_system, fs.LocalFileSystem) else None
+
+
+def is_s3(file_system: Any) -> bool:
+    return bool(_unwrapped(file_system, "")[0].type_name == "s3")
 
 
 @contextmanager
@@ -86,4 +142,5 @@ def errors_named(name: str, place: str = "", what: str = "read") -> Iterator[Non
         yield
     except (pyarrow.ArrowException, OSError, ValueError, IndexError, TypeError, OverflowError) as error:
         kind = OSError if isinstance(error, OSError) else ValueError
-        raise kind(f"cannot {what} {name}{place}: {error}") from None
+        remedies = [f"\n  Remedy: {remedy}." for words, remedy in _REMEDIES.items() if re.search(words, str(error))]
+        raise kind(f"cannot {what} {name}{place}: {error}{''.join(remedies)}") from None

@@ -27,11 +27,13 @@ class ParquetSplit:
         return self.path, self.row_groups, self.file.size
 
     def batches(self) -> Iterator[Any]:
+        self.file.refuse_change()
         with errors_named(self.path, f", row groups {self.row_groups[0]} to {self.row_groups[-1]}"):
             with self.file.opened() as opened, parquet.ParquetFile(opened) as rows:
                 wanted = {"row_groups": list(self.row_groups), "columns": self.schema.names, "use_threads": False}
                 for batch in rows.iter_batches(_BATCH_ROWS, **wanted):
                     yield self._typed(batch)
+        self.file.refuse_change()
 
     def _typed(self, batch: Any) -> Any:
         """Columns of the types that all files have together, those of a dictionary as its values."""

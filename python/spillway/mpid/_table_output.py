@@ -9,10 +9,11 @@ import pyarrow
 from pyarrow import csv, parquet
 
 from ._compressed import CompressedStream, part_suffix
-from ._file_systems import Path, errors_named, local_path, placed
+from ._file_systems import Path, errors_named, is_s3, local_path, placed, shown
 from ._text import _sync_folder, failed_before
 
 _GATHERED_ROWS = 65536
+_S3_COPY_BYTES = 5 << 30  # of an object that S3 copies, as it is renamed
 _CODECS = {"": None, ".gz": "gzip", ".zst": "zstd"}
 _TYPES = {str: "large_string", bytes: "large_binary", int: "int64", float: "float64"}
 
@@ -42,7 +43,7 @@ class TablePart:
         self.schema = _schema(columns)
         self._format, self._codec = format, _CODECS[part_suffix()]
         name = f"part-{task:05d}.{format}{part_suffix() if format == 'csv' else ''}"
-        self.path = os.path.join(os.fspath(directory), name)
+        self.path = os.path.join(shown(directory), name)
         with errors_named(self.path, what="write"):
             self._file_system, self._directory = placed(directory, filesystem)
             self._file_system.create_dir(self._directory)
@@ -88,6 +89,11 @@ class TablePart:
             if self._format == "csv" and len(self.schema) == 1 and table.column(0).null_count != 0:
                 raise ValueError("a null in the only column of a CSV file would be an empty line, which is no row")
             self._writer.write_table(table.cast(self.schema))
+            if is_s3(self._file_system) and self._stream.tell() > _S3_COPY_BYTES:
+                raise ValueError(
+                    f"S3 does not rename what has more than {_S3_COPY_BYTES} bytes\n"
+                    "  Remedy: divide the output among more A tasks (mpidrun -A, a_tasks= of Init())."
+                )
 
     def write_row(self, *values: Any) -> None:
         """One value for each column. Rows are gathered, so that what is wrong with one may be said later."""

@@ -1,38 +1,19 @@
 """Text as input and output of key-value jobs: files divided among tasks by lines, and output files."""
 
 import os
-import stat
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple, Type, Union
+from typing import Iterator, List, Optional, Sequence, Tuple, Type, Union
 
-from . import _library
-from ._compressed import compressing_writer, is_compressed, open_contents, part_suffix
-from ._plans import planned
+from ._compressed import compressing_writer, part_suffix
+from ._input_files import SPLIT_BYTES, FilePart, FileSplits, Path, refuse_unseen
 
-_SPLIT_BYTES = 32 << 20
 _BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Split:
-    """Part of a file. To it belong the lines whose first byte is in it.
-
-    A compressed file is one part: its bytes are those of the contents, and the end is not known. So is a file that
-    only one host has, which is looked at when it is read.
-    """
-
-    path: str
-    begin: int
-    end: int
-    is_compressed: bool = False
-    host: str = ""  # empty: all processes see it
-
-    @property
-    def name(self) -> str:
-        """The file, as the program's user names it."""
-        return f"{self.host}:{self.path}" if self.host else self.path
+class Split(FilePart):
+    """Part of a file. To it belong the lines whose first byte is in it."""
 
     def blocks(self, block_bytes: int = _BLOCK_BYTES) -> Iterator[bytes]:
         """Its bytes, some lines at a time: whole lines of about as many bytes together."""
@@ -51,7 +32,7 @@ class Split:
 
     def _placed_blocks(self, block_bytes: int) -> Iterator[Tuple[int, bytes]]:
         """And where in the file each begins."""
-        with self._opened() as file:
+        with self.reading() as (file, refuse_change):
             position = self.begin
             if position != 0:  # one byte early, to see whether a line begins with the split
                 file.seek(position - 1)
@@ -60,92 +41,28 @@ class Split:
                 block = file.read(min(block_bytes, self.end - position))
                 if not block.endswith(b"\n"):
                     block += file.readline()
-                if not block:  # the end of a compressed file, or of one that has become shorter
+                refuse_change()
+                if not block:  # the end of a file of which it was not known
                     return
                 yield position, block
                 position += len(block)
-
-    def _opened(self) -> BinaryIO:
-        return open_contents(self.path) if self._has_compressed_file() else open(self.path, "rb")  # type: ignore[return-value]
-
-    def _has_compressed_file(self) -> bool:
-        if not self.host:
-            return self.is_compressed
-        if not _library.load().MPI_D_Is_this_host(os.fsencode(self.host)):
-            raise ValueError(
-                f"cannot read {self.name} on another host: only MapReduce jobs whose Init() knows of it "
-                "(conf=splits.conf) run its task there"
-            )
-        _size_of(self.path)
-        return is_compressed(self.path)
 
     def _decoded(self, block: bytes, position: int, encoding: str) -> str:
         try:
             return block.decode(encoding)
         except UnicodeDecodeError as error:
-            of_contents = " of its contents" if self._has_compressed_file() else ""
+            of_contents = " of its contents" if self.has_compressed_file() else ""
             raise ValueError(
                 f"{self.name}, byte {position + error.start}{of_contents}: no text in {encoding}: {error.reason}\n"
                 "  Remedy: name its encoding, or take lines as bytes with encoding=None."
             ) from None
 
 
-def _size_of(path: str) -> int:
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"cannot read {path}: it is not a regular file")
-    return status.st_size
+class LineSplits(FileSplits[Split]):
+    """Text files in parts, as FileSplits."""
 
-
-def _host_and_path(path: str) -> Tuple[str, str]:
-    """No host unless a colon comes before the first slash, as scp has it, and no other slash behind that.
-
-    Nor one of which no host has the name, as there is a comma or a space in it.
-    """
-    host, slash, rest = path.partition(":/")
-    is_host = host and slash and not rest.startswith("/") and not any(letter in host for letter in "/, \t")
-    return (host, "/" + rest) if is_host else ("", path)
-
-
-class LineSplits(Sequence[Split]):
-    """Files in parts of about the same size, the same wherever it is computed. An empty file has none.
-
-    A file that gzip or zstd has compressed can be read only from its beginning: it is one part. So is `host:/path`, a
-    file of that host's own, which nobody else looks at.
-    """
-
-    def __init__(self, paths: Sequence[Union[str, "os.PathLike[str]"]], split_bytes: int = _SPLIT_BYTES) -> None:
-        if split_bytes < 1:
-            raise ValueError("parts of files need at least one byte")
-        self._splits: List[Split] = []
-        for path in map(os.fspath, paths):
-            host, own_path = _host_and_path(path)
-            if host:
-                self._splits.append(Split(own_path, 0, sys.maxsize, False, host))
-                continue
-            size = _size_of(path)
-            if is_compressed(path):
-                self._splits.append(Split(path, 0, sys.maxsize, True))
-                continue
-            count = -(-size // split_bytes)
-            places = [size * number // max(count, 1) for number in range(count + 1)]
-            self._splits += [Split(path, begin, end) for begin, end in zip(places, places[1:])]
-        planned(self._splits)
-
-    def __len__(self) -> int:
-        return len(self._splits)
-
-    def __getitem__(self, number):  # type: ignore[no-untyped-def]
-        return self._splits[number]
-
-    @property
-    def conf(self) -> Dict[str, str]:
-        """What Init() is to know of a MapReduce job with this input: an O task for each part, and where it may run."""
-        hosts = ",".join(split.host for split in self._splits)
-        return {"MPI_D_O_TASKS": str(max(len(self), 1)), "MPI_D_INPUT_HOSTS": hosts}
-
-    def of_task(self, task: int, tasks: int) -> List[Split]:
-        return self._splits[task::tasks]
+    def __init__(self, paths: Sequence[Path], split_bytes: int = SPLIT_BYTES) -> None:
+        super().__init__(paths, split_bytes, 1, Split)
 
     def lines(self, task: int, tasks: int, encoding: Optional[str] = "utf-8") -> Iterator[Union[str, bytes]]:
         """Of the splits of a task, as Split.lines()."""
@@ -164,17 +81,14 @@ def sampled_lines(splits: Sequence[Split]) -> List[bytes]:
     sample: List[bytes] = []
     for split in splits:
         count = -(-places // len(splits))
-        if split.host:
-            raise ValueError(
-                f"cannot look for samples in {split.name}, which only that host has: name files that all processes see"
-            )
+        refuse_unseen(split)
         if split.is_compressed:
             lines = zip(range(count * lines_of_place), split.lines(None))
             sample += [line[:line_bytes] for _, line in lines]
             continue
         for place in range(count):
             begin = split.begin + (split.end - split.begin) * place // count
-            part = Split(split.path, begin, min(split.end, begin + place_bytes))
+            part = replace(split, begin=begin, end=min(split.end, begin + place_bytes))
             sample += [line[:line_bytes] for _, line in zip(range(lines_of_place), part.lines(None))]
     return sorted(sample)
 

@@ -29,6 +29,9 @@ def message_of(function):
 with open(path, "wb") as file:
     file.write(gzip.compress(b"a\n" * 700000 + b"\xff\n"))
 message = message_of(lambda: list(splits.lines(0, 1)))
+assert message.startswith(f"cannot read {path}: it has been written to since the job first looked at it: it had ")
+splits = mpid.LineSplits([path])
+message = message_of(lambda: list(splits.lines(0, 1)))
 assert message.startswith(f"{path}, byte 1400000 of its contents: no text in utf-8")
 own = mpid.LineSplits([f"{socket.gethostname()}:{path}"])
 assert next(own[0].blocks(2)) == b"a\n" and len(list(own.lines(0, 1, None))) == 700001
@@ -38,8 +41,8 @@ assert message_of(lambda: list(own.lines(0, 1))).startswith(
 elsewhere = mpid.LineSplits([f"elsewhere:{path}"])
 assert message_of(lambda: list(elsewhere.lines(0, 1))).startswith(f"cannot read elsewhere:{path} on another host: ")
 os.unlink(path)
-assert message_of(lambda: list(own.lines(0, 1))) == f"[Errno 2] No such file or directory: {path!r}"
-assert message_of(lambda: list(splits.lines(0, 1))) == f"cannot read {path}: No such file or directory"
+for gone in (own, splits):
+    assert message_of(lambda: list(gone.lines(0, 1))) == f"[Errno 2] No such file or directory: {path!r}"  # noqa: B023
 with open(path, "w") as file:
     file.write("plain")
 assert f"cannot read {path}: it does not begin as a file of gzip" in message_of(lambda: mpid.LineSplits([path]))
@@ -98,3 +101,16 @@ with tempfile.TemporaryDirectory() as other:  # not below those of the tests, wh
     message = message_of(lambda: mpid.LineSplits([path]))
     os.getuid() or os.seteuid(0)
     assert path in message and "Permission denied" in message
+
+for pack, name in ((gzip.compress, "records.gz"), (bytes, "records")):
+    path = f"{folder}/{name}"
+    with open(path, "wb") as file:
+        file.write(pack(b"bbbaaa" * 500000))
+    for places in ([path], [f"{socket.gethostname()}:{path}"]):
+        assert sum(1 for _ in mpid.RecordSplits(places, 3).records(0, 1)) == 1000000
+        assert b"".join(batch.tobytes() for batch in mpid.RecordSplits(places, 3).batches(0, 1)) == b"bbbaaa" * 500000
+    assert mpid.sampled_keys(mpid.RecordSplits([path], 3), 1)[:2] == [b"a", b"a"]
+    places = [path] if name == "records.gz" else places
+    whose = "the 3000000 bytes of its contents" if name == "records.gz" else "its 3000000 bytes"
+    message = message_of(lambda: list(mpid.RecordSplits(places, 7).records(0, 1)))  # noqa: B023
+    assert f"{path}: {whose} are no whole number of records of 7 bytes" in message, message

@@ -203,7 +203,8 @@ def check_files_that_grow_are_refused(folder):
         with open(path, "a") as file:
             file.write("2\n")
         message = message_of(lambda: rows_of(splits))  # noqa: B023
-        assert message == f"cannot read {path}: it had 4 bytes when the job was planned, and has 6 now"
+        changed = "it has been written to since the job first looked at it: it had 4 bytes, and has 6 now"
+        assert message.startswith(f"cannot read {path}: {changed}\n  Remedy: let nobody write to the input")
 
 
 def check_directories_are_read_with_those_below(folder):

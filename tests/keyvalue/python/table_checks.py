@@ -226,14 +226,27 @@ def check_files_that_vanish_or_shrink_are_named(folder):
         splits = mpid.TableSplits([path], split_bytes=1000)
         path.unlink()
         message = message_of(lambda: rows_of(splits), OSError)  # noqa: B023
-        assert message.startswith(f"cannot read {path}") and "No such file" in message
+        assert message == f"cannot read {path}: there is no such file"
     path = written(folder / "a.csv", "n\n" + "1\n" * 100)
     splits = mpid.TableSplits([path], split_bytes=20)
     os.truncate(path, 50)
-    assert f"cannot read {path}: it has become shorter than" in message_of(lambda: rows_of(splits))
+    changed = f"cannot read {path}: it has been written to since the job first looked at it"
+    assert message_of(lambda: rows_of(splits)).startswith(f"{changed}: it had 202 bytes, and has 50 now\n  Remedy: let")
     assert (
         message_of(lambda: mpid.TableSplits([folder / "none"])) == f"cannot read {folder}/none: there is no such file"
     )
+
+
+def check_files_that_have_changed_are_refused(folder):
+    for path in files(folder):
+        changed = f"cannot read {path}: it has been written to since the job first looked at it\n  Remedy: let nobody"
+        splits = mpid.TableSplits([path], split_bytes=1000)
+        os.utime(path, ns=(0, 12345))
+        assert message_of(lambda: rows_of(splits)).startswith(changed)  # noqa: B023
+        reading = mpid.TableSplits([path]).batches(0, 1)
+        next(reading)
+        os.utime(path, ns=(0, 54321))
+        assert message_of(lambda: list(reading)).startswith(changed)  # noqa: B023
 
 
 def check_files_that_may_not_be_read_are_named(_folder):

@@ -156,7 +156,8 @@ TEST_P(CompressedFiles, that_vanish_or_are_replaced_before_they_are_read_are_nam
   const LineSplits splits({path}, 10);
   const auto read = [&] { splits.for_each_line(0, 1, [](std::string_view) {}); };
   write("text", "plain");
-  EXPECT_EQ(message_of(read), "cannot read " + path + ": it begins neither as a file of gzip nor as one of zstd");
+  EXPECT_EQ(message_of(read).find("cannot read " + path + ": it has been written to since the job first looked at it"),
+            0u);
   std::filesystem::remove(path);
   EXPECT_EQ(message_of(read), "cannot read " + path + ": No such file or directory");
 }

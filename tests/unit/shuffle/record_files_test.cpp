@@ -75,11 +75,45 @@ TEST_F(RecordFiles, a_file_that_ends_within_a_record_is_named) {
             "cannot read " + path + ": its 5 bytes are no whole number of records of 3 bytes");
 }
 
-TEST_F(RecordFiles, a_file_that_becomes_shorter_is_named) {
+TEST_F(RecordFiles, a_file_that_has_changed_since_it_was_planned_is_named) {
   const std::string path = write("records", "aaabbbccc");
   const RecordSplits splits({path}, 3, 100);
+  const std::string cause = "cannot read " + path + ": it has been written to since the job first looked at it";
+  const std::string remedy = ": let nobody write to the input of a job, and start the job again";
   std::filesystem::resize_file(path, 4);
-  EXPECT_EQ(message_of([&] { records_of(splits, 1); }), "cannot read " + path + ": it has become shorter than 9 bytes");
+  EXPECT_EQ(message_of([&] { records_of(splits, 1); }), cause + " (it had 9 bytes, and has 4 now)" + remedy);
+  write("records", "aaabbbcccddd");
+  EXPECT_EQ(message_of([&] { records_of(splits, 1); }), cause + " (it had 9 bytes, and has 12 now)" + remedy);
+  write("records", "dddbbbccc");
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type{});
+  EXPECT_EQ(message_of([&] { records_of(splits, 1); }), cause + remedy);
+  EXPECT_EQ(message_of([&] { sampled_keys(splits, 1); }), cause + remedy);
+  EXPECT_EQ(records_of(RecordSplits({path}, 3, 100), 1), (std::vector<std::string>{"ddd", "bbb", "ccc"}));
+}
+
+TEST_F(RecordFiles, a_file_that_changes_while_it_is_read_is_named) {
+  const std::string path = write("records", std::string(3 << 20, 'x'));
+  for (const uint64_t bytes : {(3 << 20) + 3, 3}) {
+    uint64_t records = 0;
+    const std::string message = message_of([&] {
+      RecordSplits({path}, 3, 100 << 20).for_each_record(0, 1, [&](std::string_view) {
+        if (++records == 10) std::filesystem::resize_file(path, bytes);
+      });
+    });
+    EXPECT_EQ(message.find("cannot read " + path + ": it has been written to since the job first looked at it"), 0u);
+    EXPECT_LT(records, 1u << 20);
+    std::filesystem::resize_file(path, 3 << 20);
+  }
+}
+
+TEST_F(RecordFiles, part_of_a_file_that_ends_before_it_is_refused) {
+  const std::string path = write("records", "aaabbb");
+  RecordReader records({path, 0, 9}, 3);
+  EXPECT_EQ(message_of([&] {
+              for (std::string_view record; records.next(record);) {
+              }
+            }),
+            "cannot read " + path + ": it has become shorter than 9 bytes");
 }
 
 TEST_F(RecordFiles, sampled_keys_come_from_everywhere) {

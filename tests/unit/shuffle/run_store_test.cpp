@@ -1,6 +1,7 @@
 #include "shuffle/run_store.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "sample_records.h"
 #include "shuffle/run_writer.h"
@@ -187,6 +188,47 @@ TEST_F(RunStoreTest, directories_take_turns_and_nothing_stays_open) {
   EXPECT_EQ(space.size(), 8 * storage::kBlockBytes);
   whole.reset();
   EXPECT_EQ(open_file_sizes(directory_.path(), other.path()), std::vector<uint64_t>{});
+}
+
+// So much may be in a file, as if its device were full.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(uint64_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(RunStoreTest, a_directory_without_room_is_passed_over) {
+  const storage::ScratchDirectory other;
+  SpillSpace space({directory_.path(), other.path()});
+  const FileSizeLimit limit(kMiB);
+  const auto place_number = [](uint64_t offset) { return offset >> 52; };
+  EXPECT_EQ(place_number(space.allocate(kMiB - storage::kBlockBytes)), 0u);
+  EXPECT_EQ(place_number(space.allocate(storage::kBlockBytes)), 1u);
+  for (uint64_t i = 0; i < 4; ++i)  // whoever's turn it is
+    EXPECT_EQ(space.allocate(kMiB / 8), (uint64_t{1} << 52) + storage::kBlockBytes + i * kMiB / 8);
+  EXPECT_EQ(space.allocate(storage::kBlockBytes), kMiB - storage::kBlockBytes);  // the first one has room for that
+  EXPECT_EQ(space.size(), kMiB + storage::kBlockBytes + 4 * kMiB / 8);
+}
+
+TEST_F(RunStoreTest, directories_without_room_end_the_process) {
+  const storage::ScratchDirectory other;
+  EXPECT_EXIT(
+      {
+        SpillSpace space({directory_.path(), other.path()});
+        const FileSizeLimit limit(kMiB);
+        for (int i = 0; i < 3; ++i) space.allocate(kMiB);
+      },
+      testing::ExitedWithCode(1), "cannot put 1 MiB more into the spill directory");
 }
 
 TEST_F(RunStoreTest, takes_space_again_that_merges_have_left) {

@@ -160,6 +160,70 @@ TEST(SendList, combines_numbers_of_equal_keys_in_place) {
   EXPECT_TRUE(expected.empty());
 }
 
+// Lists of many keys, whose places in the table are fetched ahead from the second list on; of few, where none is; both
+// with keys of all lengths, longer ones than wait among them. Many fill a list.
+template <typename Number>
+void expect_sums_by_library(ItemClass number_class, uint64_t key_count) {
+  Random random(test_seed());
+  const KeyOrder order(ItemClass::bytes);
+  const Combiner::Function add_in_place = [](const void*, void* into, const void* value, void*) -> const void* {
+    *static_cast<Number*>(into) += *static_cast<const Number*>(value);
+    return into;
+  };
+  const Combiner combiner(ItemClass::bytes, number_class, add_in_place, nullptr, Combiner::Owner::library);
+  SendList list(1 << 16, order, combiner);
+  SortedList sorted_list;
+  for (int round = 0; round < 4; ++round) {
+    std::map<std::string, Number> expected;
+    uint64_t added = 0;
+    for (bool is_full = false; !is_full && added < 50000;) {
+      const uint64_t number = random.below(key_count);
+      const std::string key = std::string(number % 70, 'k') + std::to_string(number);
+      const auto value = static_cast<Number>(random.below(100));
+      is_full = !add(list, {key, {reinterpret_cast<const char*>(&value), sizeof value}});
+      if (is_full) continue;
+      expected[key] += value;
+      ++added;
+    }
+    EXPECT_EQ(added == 50000, key_count < 100) << "both ends are to be seen";
+    EXPECT_FALSE(list.is_empty());
+    EXPECT_EQ(list.added_count(), added);
+    sort_list(list, order, kPartitions, sorted_list);
+    EXPECT_EQ(sorted_list.records, expected.size());
+    for (const auto& block : sorted_list.blocks)
+      for (const auto& [key, value] : records_of(sorted_list, block)) {
+        Number sum;
+        ASSERT_EQ(value.size(), sizeof sum);
+        std::memcpy(&sum, value.data(), sizeof sum);
+        EXPECT_EQ(sum, expected.at(key)) << key;
+        expected.erase(key);
+      }
+    EXPECT_TRUE(expected.empty());
+    list.clear();
+    EXPECT_TRUE(list.is_empty());
+  }
+}
+
+TEST(SendList, has_the_librarys_sums_of_many_keys) {
+  expect_sums_by_library<int64_t>(ItemClass::int64, 1200);
+  expect_sums_by_library<int32_t>(ItemClass::int32, 1200);
+}
+
+TEST(SendList, has_the_librarys_sums_of_few_keys) { expect_sums_by_library<double>(ItemClass::real64, 90); }
+
+TEST(SendList, is_not_empty_while_its_only_record_waits) {
+  const KeyOrder order(ItemClass::bytes);
+  const Combiner combiner(ItemClass::bytes, ItemClass::int64, add_numbers, nullptr, Combiner::Owner::library);
+  SendList list(1 << 16, order, combiner);
+  for (int i = 0; i < 12; ++i) ASSERT_TRUE(add(list, {std::to_string(i % 6), bytes_of(1)}));
+  list.clear();
+  ASSERT_TRUE(add(list, {"key", bytes_of(1)}));
+  EXPECT_FALSE(list.is_empty());
+  list.clear();
+  EXPECT_TRUE(list.is_empty());
+  EXPECT_TRUE(list.entries().empty());
+}
+
 TEST(SendList, combines_values_that_grow) {
   const KeyOrder order(ItemClass::bytes);
   const Combiner combiner(ItemClass::bytes, ItemClass::bytes, append_text, nullptr);

@@ -100,6 +100,19 @@ TEST_F(TextFiles, a_file_that_vanishes_before_it_is_read_is_named) {
   }
 }
 
+TEST_F(TextFiles, a_file_that_has_changed_since_it_was_planned_is_named) {
+  const std::string path = write("text", "a\nb\n");
+  const LineSplits splits({path}, 2);
+  ASSERT_EQ(splits.size(), 2u);
+  write("text", "a\nb\nc\n");
+  for (const int task : {0, 1})
+    EXPECT_EQ(
+        message_of([&] { splits.for_each_line(task, 2, [](std::string_view) { FAIL(); }); }),
+        "cannot read " + path +
+            ": it has been written to since the job first looked at it (it had 4 bytes, and has 6 now): let nobody "
+            "write to the input of a job, and start the job again");
+}
+
 TEST_F(TextFiles, what_goes_wrong_in_a_line_is_said_with_its_place) {
   const std::string path = write("text", "a\n\nb\nwrong\nc");
   for (const uint64_t split_bytes : {1, 3, 100}) {

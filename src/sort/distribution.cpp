@@ -1,0 +1,147 @@
+#include "sort/distribution.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "sort/aligned_memory.h"
+
+namespace spillway::sort {
+namespace {
+
+constexpr size_t kMostReadings = 3;
+constexpr uint64_t kShortWaitNs = 500'000;
+constexpr uint64_t kPartBytes = 128 << 10;  // some 0.2 ms
+
+}  // namespace
+
+Distribution::Distribution(const InputPlan& plan, InputFiles& files, Dealer& dealer, Staging& staging, AsyncIo& io,
+                           Progress& progress, uint64_t slot_bytes, bool is_reader)
+    : plan_(plan),
+      files_(files),
+      dealer_(dealer),
+      staging_(staging),
+      io_(io),
+      progress_(progress),
+      slot_bytes_(slot_bytes),
+      has_more_to_read_(is_reader),
+      own_blocks_(staging.own_count(plan.block_count())) {}
+
+void Distribution::run() {
+  for (;;) {
+    const uint64_t rings = staging_.rings();
+    bool has_moved = io_.progress();
+    has_moved |= take_blocks();
+    for (Reading& reading : readings_) has_moved |= advance(reading);
+    std::erase_if(readings_, [](const Reading& reading) { return reading.step == Step::over; });
+    has_moved |= use_next_block();
+    if (progress_.is_due())
+      progress_.show('d', std::min(staging_.taken_blocks(), plan_.block_count()), plan_.block_count());
+    if (has_moved) {
+      pause_.reset();
+      continue;
+    }
+    if (!has_more_to_read_ && readings_.empty() && used_ == own_blocks_) break;
+    idle(rings);
+  }
+  const uint64_t begin = base::now_ns();
+  dealer_.finish();
+  io_.finish();
+  times_.flushed_ns = base::now_ns() - begin;
+}
+
+bool Distribution::take_blocks() {
+  if (!has_more_to_read_ || readings_.size() == kMostReadings) return false;
+  const uint64_t block = staging_.take_block();
+  has_more_to_read_ = block < plan_.block_count();
+  if (!has_more_to_read_) return false;
+  Reading& reading = readings_.emplace_back();
+  reading.block = block;
+  reading.of = plan_.block(block);
+  reading.place = staging_.place_of(block);
+  return true;
+}
+
+bool Distribution::advance(Reading& reading) {
+  switch (reading.step) {
+    case Step::claiming: {
+      const Staging::Claim claim = staging_.claim(reading.place);
+      reading.waits_for_ring = claim == Staging::Claim::later;
+      if (claim != Staging::Claim::free) return false;
+      start_reading(reading);
+      return true;
+    }
+    case Step::read:
+      if (reading.memory.data() == nullptr) {
+        staging_.say_delivered(reading.place);
+      } else {
+        staging_.deliver(reading.place, reading.memory.data(), reading.of.read_bytes);
+      }
+      reading.step = Step::over;
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Distribution::start_reading(Reading& reading) {
+  char* to = staging_.direct(reading.place);
+  if (to == nullptr) {
+    reading.memory = AlignedMemory(slot_bytes_);
+    to = reading.memory.data();
+  }
+  const uint64_t needed = reading.of.read_bytes;
+  reading.step = Step::reading;
+  const std::shared_ptr<DirectFile> file = files_.open(reading.of.file);
+  io_.read(*file, to, whole_blocks(needed), needed, reading.of.read_offset, [this, file, block = reading.block] {
+    for (Reading& other : readings_)
+      if (other.block == block) other.step = Step::read;
+  });
+}
+
+bool Distribution::use_next_block() {
+  if (used_ == own_blocks_) return false;
+  const char* memory = staging_.arrived(used_);
+  if (memory == nullptr) return false;
+  deal_out(memory, plan_.block(staging_.own_block(used_)));
+  staging_.release(used_++);
+  return true;
+}
+
+// Where others reach this process's memory only while it calls MPI, a block is dealt out in parts: they would wait for
+// a whole one at each of the operations that a delivery takes.
+void Distribution::deal_out(const char* memory, const InputPlan::Block& block) {
+  if (staging_.is_all_direct()) return dealer_.deal_out(memory, block);
+  const uint64_t unit = dealer_.unit_bytes();
+  const uint64_t most = std::max<uint64_t>(kPartBytes / unit, 1) * unit;
+  for (uint64_t done = 0; done < block.bytes; done += most) {
+    InputPlan::Block part = block;
+    part.offset += done;
+    part.position += done;
+    part.bytes = std::min(most, block.bytes - done);
+    dealer_.deal_out(memory, part);
+    staging_.let_others_in();
+  }
+}
+
+// Until a read or a write has ended, or the bell has rung again.
+void Distribution::idle(uint64_t rings) {
+  const uint64_t begin = base::now_ns();
+  const bool polls = std::any_of(readings_.begin(), readings_.end(), [](const Reading& reading) {
+    return reading.step == Step::claiming && !reading.waits_for_ring;
+  });
+  if (!staging_.is_all_direct()) {
+    staging_.let_others_in();
+    pause_.take();
+  } else if (io_.pending() != 0) {
+    io_.wait(kShortWaitNs);
+  } else if (polls) {
+    usleep(kShortWaitNs / 1000);
+  } else {
+    staging_.wait_for_ring(rings);
+  }
+  if (used_ != own_blocks_) times_.waited_ns += base::now_ns() - begin;
+}
+
+}  // namespace spillway::sort

@@ -1,0 +1,234 @@
+#include "sort/sampling.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sort/aligned_memory.h"
+#include "sort/bucket_sorter.h"
+#include "sort/long_line.h"
+#include "storage/spill_file.h"
+
+namespace spillway::sort {
+namespace {
+
+constexpr uint64_t kSamplesOfBucket = 256;
+constexpr uint64_t kUsualPlaces = 4096;
+constexpr uint64_t kBytesOfPlace = 4096;  // those that begin there are looked at,
+constexpr uint64_t kBytesBehind = 4096;   // and of a line so much, if it is longer
+constexpr uint64_t kPlacesForSize = 512;
+constexpr double kBytesOfSample = 64;                     // without its key
+constexpr uint64_t kMostSampleBytes = uint64_t{1} << 28;  // of all together: they are counted as an int
+constexpr size_t kReadsAtATime = 64;
+
+// A part of the input whose records are looked at, and what of the file is read for that: of records of one size it
+// begins with the first one's key, and ends with the last one's.
+struct Place {
+  uint64_t position;  // of its first byte
+  uint64_t offset;    // of that in its file
+  uint64_t bytes;
+  uint64_t read_offset;
+  uint64_t read_bytes;
+  bool is_to_end;  // of its file
+  std::shared_ptr<DirectFile> file;
+  AlignedMemory memory;
+
+  const char* at(uint64_t file_offset) const { return memory.data() + (file_offset - read_offset); }
+  const char* end() const { return memory.data() + read_bytes; }
+};
+
+struct Found {
+  uint64_t position;
+  uint64_t bytes;        // of the record
+  std::string_view key;  // or what was seen of it
+};
+
+// The process's of `count` places, each in the middle of an equal part of the input.
+class Places {
+ public:
+  Places(MPI_Comm processes, const InputPlan& plan, const RecordLayout& layout, InputFiles& files, uint64_t count,
+         uint64_t bytes)
+      : plan_(plan), layout_(layout), files_(files), count_(count), bytes_(bytes) {
+    MPI_Comm_rank(processes, &process_);
+    MPI_Comm_size(processes, &process_count_);
+  }
+
+  // Calls `function` with the records of each place.
+  template <typename Function>
+  void for_each(AsyncIo& io, Function function) {
+    std::vector<Place> places;
+    for (auto number = static_cast<uint64_t>(process_); number < count_;
+         number += static_cast<uint64_t>(process_count_)) {
+      places.push_back(place(number));
+      if (places.size() != kReadsAtATime && number + static_cast<uint64_t>(process_count_) < count_) continue;
+      read(places, io);
+      for (const Place& read : places) function(records_of(read));
+      places.clear();
+    }
+  }
+
+ private:
+  Place place(uint64_t number) const {
+    const uint64_t unit = layout_.unit_bytes();
+    const double middle = (static_cast<double>(number) + 0.5) / static_cast<double>(count_);
+    const uint64_t units = plan_.total_bytes() / unit;
+    Place place{};
+    place.position = std::min(static_cast<uint64_t>(middle * static_cast<double>(units)), units - 1) * unit;
+    InputPlan::Place begin = plan_.place(place.position);
+    if (layout_.is_lines()) {  // the middle, as it may be the only one; the beginning of a file that is small
+      const uint64_t back = std::min(bytes_ / 2, begin.offset);
+      place.position -= back;
+      begin.offset -= back;
+    }
+    const uint64_t left = plan_.files()[begin.file].bytes - begin.offset;
+    place.offset = begin.offset;
+    place.bytes = std::min(bytes_, left);
+    const uint64_t read_from = begin.offset + layout_.key_offset();
+    const uint64_t read_to = begin.offset + (layout_.is_lines() ? std::min(place.bytes + kBytesBehind, left)
+                                                                : place.bytes - layout_.record_bytes() +
+                                                                      layout_.key_offset() + layout_.key_bytes());
+    place.read_offset = read_from / storage::kBlockBytes * storage::kBlockBytes;
+    place.read_bytes = read_to - place.read_offset;
+    place.is_to_end = read_to == begin.offset + left;
+    place.file = files_.open(begin.file);
+    return place;
+  }
+
+  static void read(std::vector<Place>& places, AsyncIo& io) try {
+    for (Place& place : places) {
+      place.memory = AlignedMemory(place.read_bytes);
+      io.read(*place.file, place.memory.data(), place.memory.bytes(), place.read_bytes, place.read_offset, [] {});
+    }
+    io.finish();
+  } catch (...) {
+    static_cast<void>(
+        new std::vector<Place>(std::move(places)));  // the kernel may still write there, until the job has ended
+    throw;
+  }
+
+  std::vector<Found> records_of(const Place& place) const {
+    std::vector<Found> found;
+    if (!layout_.is_lines()) {
+      for (uint64_t from = 0; from != place.bytes; from += layout_.record_bytes())
+        found.push_back({place.position + from,
+                         layout_.record_bytes(),
+                         {place.at(place.offset + from + layout_.key_offset()), layout_.key_bytes()}});
+      return found;
+    }
+    const char* const begin = place.at(place.offset);
+    const char* const last = begin + place.bytes;  // lines begin behind an end of a line before it
+    const char* line = place.offset == 0 ? begin : after_line(begin, last);
+    while (line != nullptr && line < place.end()) {
+      const char* const next = after_line(line, place.end());
+      const auto seen = static_cast<size_t>((next == nullptr ? place.end() : next - 1) - line);
+      const uint64_t offset = place.offset + static_cast<uint64_t>(line - begin);
+      uint64_t bytes = seen;
+      if (next == nullptr && !place.is_to_end)
+        bytes += read_line(place.file->name, offset + seen, RecordLayout::kMostRecordBytes).size();
+      found.push_back({place.position + static_cast<uint64_t>(line - begin), bytes, layout_.key({line, seen})});
+      line = next != nullptr && next <= last ? next : nullptr;
+    }
+    return found;
+  }
+
+  static const char* after_line(const char* from, const char* end) {
+    const void* found = std::memchr(from, '\n', static_cast<size_t>(end - from));
+    return found == nullptr ? nullptr : static_cast<const char*>(found) + 1;
+  }
+
+  const InputPlan& plan_;
+  const RecordLayout& layout_;
+  InputFiles& files_;
+  const uint64_t count_;
+  const uint64_t bytes_;
+  int process_ = 0;
+  int process_count_ = 1;
+};
+
+// Keys one after the other.
+struct Samples {
+  std::vector<uint64_t> positions;
+  std::vector<double> bytes;
+  std::vector<double> footprints;
+  std::vector<uint32_t> key_bytes;
+  std::vector<char> keys;
+};
+
+template <typename Item>
+std::vector<Item> gather(MPI_Comm processes, const std::vector<Item>& own, MPI_Datatype type) {
+  int process_count = 1;
+  MPI_Comm_size(processes, &process_count);
+  const int own_count = static_cast<int>(own.size());
+  std::vector<int> counts(static_cast<size_t>(process_count));
+  MPI_Allgather(&own_count, 1, MPI_INT, counts.data(), 1, MPI_INT, processes);
+  std::vector<int> offsets(counts.size(), 0);
+  std::partial_sum(counts.begin(), counts.end() - 1, offsets.begin() + 1);
+  std::vector<Item> all(static_cast<size_t>(offsets.back() + counts.back()));
+  MPI_Allgatherv(own.data(), own_count, type, all.data(), counts.data(), offsets.data(), type, processes);
+  return all;
+}
+
+}  // namespace
+
+RecordSize record_size(MPI_Comm processes, const InputPlan& plan, const RecordLayout& layout, InputFiles& files,
+                       AsyncIo& io) {
+  const auto extra = static_cast<double>(layout.extra_bytes());
+  if (!layout.is_lines()) {
+    const auto bytes = static_cast<double>(layout.record_bytes());
+    return {bytes, bytes + extra};
+  }
+  double seen[2] = {0, 0};  // lines, bytes
+  Places(processes, plan, layout, files, kPlacesForSize, kBytesOfPlace).for_each(io, [&](const std::vector<Found>& of) {
+    seen[0] += static_cast<double>(of.size());
+    for (const Found& found : of) seen[1] += static_cast<double>(found.bytes + 1);
+  });
+  MPI_Allreduce(MPI_IN_PLACE, seen, 2, MPI_DOUBLE, MPI_SUM, processes);
+  const double bytes = seen[0] == 0 ? static_cast<double>(kBytesOfPlace) : seen[1] / seen[0];
+  return {bytes, bytes - 1 + extra};
+}
+
+Splitters sample_splitters(MPI_Comm processes, const InputPlan& plan, const RecordLayout& layout, InputFiles& files,
+                           const RecordSize& size, uint64_t bucket_count, uint64_t most_bytes, AsyncIo& io) {
+  const double key_bytes = layout.is_lines() ? size.file_bytes : static_cast<double>(layout.key_bytes());
+  const auto most = static_cast<uint64_t>(static_cast<double>(std::min(most_bytes, kMostSampleBytes)) /
+                                          (key_bytes + kBytesOfSample)) +
+                    1;
+  const auto total = static_cast<uint64_t>(static_cast<double>(plan.total_bytes()) / size.file_bytes) + 1;
+  const uint64_t wanted = std::min({kSamplesOfBucket * bucket_count, most, total});
+  // Neighbours say little new where the input is partly sorted, but cost nothing.
+  const auto in_place = static_cast<uint64_t>(static_cast<double>(kBytesOfPlace) / size.file_bytes);
+  const uint64_t of_place = std::clamp<uint64_t>(in_place, 1, wanted / kUsualPlaces + 1);
+  const uint64_t place_count = (wanted + of_place - 1) / of_place;
+  const uint64_t place_bytes = layout.is_lines() ? std::min(kBytesOfPlace, plan.total_bytes() / place_count + 1)
+                                                 : of_place * layout.record_bytes();
+  Samples own;
+  Places(processes, plan, layout, files, place_count, place_bytes).for_each(io, [&](const std::vector<Found>& of) {
+    double bytes = 0;  // of the place: of equal parts of the input some have more records than others
+    for (const Found& found : of) bytes += static_cast<double>(found.bytes + layout.extra_bytes());
+    const double index = 2.0 * BucketSorter::kEntryBytes * static_cast<double>(of.size());  // and its copy
+    const auto count = std::min<uint64_t>(of.size(), of_place);
+    for (uint64_t i = 0; i < count; ++i) {
+      const Found& found = of[i * of.size() / count];
+      own.positions.push_back(found.position);
+      own.bytes.push_back(bytes / static_cast<double>(count));
+      own.footprints.push_back((bytes + index) / static_cast<double>(count));
+      own.key_bytes.push_back(static_cast<uint32_t>(found.key.size()));
+      own.keys.insert(own.keys.end(), found.key.begin(), found.key.end());
+    }
+  });
+  const std::vector<uint64_t> positions = gather(processes, own.positions, MPI_UINT64_T);
+  const std::vector<double> bytes = gather(processes, own.bytes, MPI_DOUBLE);
+  const std::vector<double> footprints = gather(processes, own.footprints, MPI_DOUBLE);
+  const std::vector<uint32_t> sizes = gather(processes, own.key_bytes, MPI_UINT32_T);
+  const std::vector<char> keys = gather(processes, own.keys, MPI_CHAR);
+  std::vector<Sample> samples;
+  for (size_t i = 0, at = 0; i < positions.size(); at += sizes[i++])
+    samples.push_back({positions[i], {keys.data() + at, sizes[i]}, bytes[i], footprints[i]});
+  return {layout, std::move(samples), bucket_count};
+}
+
+}  // namespace spillway::sort

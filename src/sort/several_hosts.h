@@ -1,0 +1,29 @@
+// What differs between the hosts of a sort: whether they have its files, and what their processes may use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sort/input_plan.h"
+
+namespace spillway::sort {
+
+// All are collective over MPI_COMM_WORLD. Of those that throw Failure one process of each host that it is about does;
+// the others wait for it, and for the end of the job.
+
+// In bytes, what each process may use, the same in all: of its node's budget (--memory) in `processes` equal parts one,
+// without `reserve`. The least of all nodes counts, as all processes have buffers of one size. Throws Failure where no
+// Spillway is that knows of a budget.
+uint64_t memory_of_process(uint64_t processes, uint64_t reserve);
+
+// Of a host's processes whose directory is on the same device, the sum of their `value`. `directory` may differ.
+int64_t sum_of_sharers(const char* directory, int64_t value);
+
+// Throws Failure where a host does not have these files, with these sizes.
+void require_inputs(const std::vector<InputFile>& files);
+
+// When process 0 has made it: throws Failure where a host cannot write to this file or directory.
+void require_output(const std::string& partial);
+
+}  // namespace spillway::sort

@@ -1,0 +1,259 @@
+#include "sort/sort_job.h"
+
+#include <mpi.h>
+#include <spillway/pgas.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "sort/bucket_table.h"
+#include "sort/dealer.h"
+#include "sort/distribution.h"
+#include "sort/failure.h"
+#include "sort/finishing.h"
+#include "sort/job_output.h"
+#include "sort/memory_plan.h"
+#include "sort/progress.h"
+#include "sort/sampling.h"
+#include "sort/several_hosts.h"
+#include "sort/shared_text.h"
+#include "sort/two_sided_distribution.h"
+#include "sort/two_sided_groups.h"
+
+namespace spillway::sort {
+namespace {
+
+double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+// What process 0 has found, so that all have the same.
+std::vector<InputFile> list_for_all(const Settings& settings, int process) {
+  std::string text;
+  if (process == 0)
+    for (const InputFile& file : list_input(settings.input, settings.layout.unit_bytes(), settings.output))
+      text += file.path + '\0' + std::to_string(file.bytes) + '\0';
+  text = share(MPI_COMM_WORLD, text);
+  std::vector<InputFile> files;
+  for (size_t at = 0; at < text.size();) {
+    std::string path(text.c_str() + at);
+    at += path.size() + 1;
+    const uint64_t size = std::strtoull(text.c_str() + at, nullptr, 10);
+    at += std::strlen(text.c_str() + at) + 1;
+    files.push_back({std::move(path), size});
+  }
+  return files;
+}
+
+// Of what this process spills. Others of its host may spill to the same disk.
+void require_spill_room(const Settings& settings, uint64_t own_bytes) {
+  const auto bytes_of_all =
+      static_cast<uint64_t>(sum_of_sharers(settings.spill_directory.c_str(), static_cast<int64_t>(own_bytes)));
+  struct statvfs status = {};
+  const char* directory = settings.spill_directory.c_str();
+  if (statvfs(directory, &status) != 0)
+    throw Failure(std::string("cannot spill into ") + directory + ": " + std::strerror(errno),
+                  "name a directory on a local disk with --spill-dir");
+  const uint64_t free = status.f_bavail * status.f_frsize;
+  if (free >= bytes_of_all) return;
+  throw Failure("the data need " + std::to_string(bytes_of_all >> 20) + " MiB of the spill directory " + directory +
+                    ", where " + std::to_string(free >> 20) + " MiB are free",
+                "free space there, or name a directory on a larger disk with --spill-dir");
+}
+
+// What a process of any host may have for symmetric memory, which MPI libraries make there.
+uint64_t shared_memory_bytes() {
+  const int64_t processes_here = sum_of_sharers("/dev/shm", 1);
+  struct statvfs status = {};
+  int64_t bytes = INT64_MAX;
+  if (statvfs("/dev/shm", &status) == 0)
+    bytes = static_cast<int64_t>(status.f_bavail * status.f_frsize) / 8 * 7 / processes_here;  // MPI has segments there
+  MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
+  return static_cast<uint64_t>(bytes);
+}
+
+double over_all(double value, MPI_Op op) {
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, op, MPI_COMM_WORLD);
+  return value;
+}
+
+uint64_t sum_of_all(uint64_t value) {
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  return value;
+}
+
+std::vector<uint64_t> sums_of_all(std::vector<uint64_t> values) {
+  MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  return values;
+}
+
+// What must be free for the output before it is begun; 0 where it may become much smaller than the input.
+uint64_t output_room(const RecordLayout& layout, uint64_t input_bytes, size_t files) {
+  if (layout.is_unique()) return 0;
+  return input_bytes + (layout.is_lines() ? files : 0);  // whose last lines may have no end
+}
+
+// With a heap of so many bytes, whatever the program's environment says.
+void begin_one_sided(uint64_t heap_bytes) {
+  const char* found = std::getenv(PGAS_SYMMETRIC_SIZE);
+  const std::optional<std::string> before = found == nullptr ? std::nullopt : std::optional<std::string>(found);
+  setenv(PGAS_SYMMETRIC_SIZE, std::to_string(heap_bytes).c_str(), 1);
+  pgas_init();
+  if (before) {
+    setenv(PGAS_SYMMETRIC_SIZE, before->c_str(), 1);
+  } else {
+    unsetenv(PGAS_SYMMETRIC_SIZE);
+  }
+}
+
+// A process that fails in `body` cannot just leave.
+template <typename Body>
+auto or_end(const mpi_program::EndOfJob& end_of_job, Body body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    end_of_job.end(kWantOfMemory);
+  } catch (const std::exception& error) {
+    end_of_job.end(error.what());
+  }
+}
+
+}  // namespace
+
+Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_job) {
+  const uint64_t begin_ns = base::now_ns();
+  int process = 0;
+  int processes = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &process);
+  MPI_Comm_size(MPI_COMM_WORLD, &processes);
+  if (settings.readers >= processes)
+    throw UsageFailure(std::to_string(settings.readers) + " of " + std::to_string(processes) + " processes only read",
+                       "leave some to sort");
+  std::optional<TwoSidedGroups> groups;
+  if (settings.delivery == Delivery::two_sided) groups = TwoSidedGroups::make(settings.readers);
+  const bool is_reader = settings.readers == 0 || process < settings.readers;
+  const bool is_sorter = groups ? groups->part == TwoSidedGroups::Part::sorter : process >= settings.readers;
+  const uint64_t sorter_count = sum_of_all(is_sorter ? 1 : 0);
+  const RecordLayout& layout = settings.layout;
+  std::vector<InputFile> listed = list_for_all(settings, process);
+  require_inputs(listed);
+  const InputPlan whole(listed, RecordLayout::kMostRecordBytes, 0);
+  const uint64_t total_bytes = whole.total_bytes();
+  Report report{};
+  report.bytes = total_bytes;
+  const auto make_output = [&, room = output_room(layout, total_bytes, listed.size())] {
+    return JobOutput(MPI_COMM_WORLD, settings.output, settings.has_parts, room, settings.token);
+  };
+  if (total_bytes == 0) {
+    const JobOutput output = make_output();
+    if (output.has_parts()) output.make_part(0);
+    output.publish(0, 0);
+    if (groups) groups->free();
+    report.is_in_memory = true;
+    return report;
+  }
+
+  AsyncIo io;
+  InputFiles listed_files(whole);
+  const RecordSize size =
+      or_end(end_of_job, [&] { return record_size(MPI_COMM_WORLD, whole, layout, listed_files, io); });
+  const auto stored_bytes =
+      static_cast<uint64_t>(static_cast<double>(total_bytes) / size.file_bytes * size.bucket_bytes);
+  const MemoryPlan memory =
+      MemoryPlan::make({stored_bytes, size.bucket_bytes, layout.unit_bytes(), Dealer::tail_bytes(layout)}, sorter_count,
+                       static_cast<uint64_t>(processes), settings.memory_bytes, shared_memory_bytes());
+  if (!memory.is_in_memory) require_spill_room(settings, is_sorter ? stored_bytes / sorter_count : 0);
+  const JobOutput output = make_output();
+  report.is_in_memory = memory.is_in_memory;
+  report.buckets = memory.bucket_count;
+  begin_one_sided(memory.heap_bytes);
+
+  Progress progress = process == 0 && !settings.progress.empty() ? Progress(settings.progress) : Progress();
+  const InputPlan plan(std::move(listed), memory.block_bytes, Dealer::tail_bytes(layout));
+  InputFiles files(plan);
+  const Splitters splitters = or_end(end_of_job, [&] {
+    return sample_splitters(MPI_COMM_WORLD, plan, layout, files, size, memory.bucket_count, settings.memory_bytes / 16,
+                            io);
+  });
+  const uint64_t sampled_ns = base::now_ns();
+
+  std::optional<BucketStore> store;
+  or_end(end_of_job, [&] {
+    store.emplace(is_sorter ? memory.bucket_count : 0, memory.chunk_bytes, memory.chunks,
+                  memory.is_in_memory || !is_sorter, settings.spill_directory.c_str(), io);
+  });
+  Dealer dealer(plan, layout, splitters, *store, memory.bucket_count);
+  ReadStageTimes times;
+  uint64_t dealt_ns = 0;
+  if (groups) {
+    TwoSidedDistribution distribution(plan, files, dealer, *groups, io, progress, memory.slots, memory.slot_bytes);
+    or_end(end_of_job, [&] { distribution.run(); });
+    times = distribution.times();
+    dealt_ns = base::now_ns();
+    pgas_barrier_all();
+  } else {
+    std::vector<int> sorters;
+    for (int sorter = settings.readers; sorter < processes; ++sorter) sorters.push_back(sorter);
+    Staging staging(sorters, memory.slots, memory.slot_bytes);
+    Distribution distribution(plan, files, dealer, staging, io, progress, memory.slot_bytes, is_reader);
+    or_end(end_of_job, [&] { distribution.run(); });
+    times = distribution.times();
+    dealt_ns = base::now_ns();
+    pgas_barrier_all();
+  }
+  store->free_memory();
+  const uint64_t distributed_ns = base::now_ns();
+
+  std::vector<uint64_t> own_bytes = store->bucket_bytes();
+  own_bytes.resize(memory.bucket_count, 0);
+  std::vector<uint64_t> own_records = store->bucket_records();
+  own_records.resize(memory.bucket_count, 0);
+  const BucketTable table(MPI_COMM_WORLD, layout,
+                          output.has_parts() ? BucketTable::Owners::in_ranges : BucketTable::Owners::in_turn,
+                          std::move(own_bytes), own_records);
+  const std::vector<uint64_t> repeats = sums_of_all(dealer.repeats());
+  FinishingFigures finished;
+  {
+    std::optional<Finishing> finishing;
+    or_end(end_of_job, [&] {
+      if (output.has_parts()) output.make_part(layout.is_unique() ? 0 : table.part_bytes(process));
+      finishing.emplace(layout, is_sorter ? &*store : nullptr, table, splitters, repeats, memory.heap_bytes,
+                        output.file(), output.has_parts(), io, progress);
+      finished = finishing->run();
+    });
+    pgas_barrier_all();
+  }
+  or_end(end_of_job, [&] { output.publish(finished.bytes, finished.records); });
+  MPI_Barrier(MPI_COMM_WORLD);
+  const uint64_t finished_ns = base::now_ns();
+
+  report.records = sum_of_all(dealer.records());
+  report.output_records = sum_of_all(finished.records);
+  report.sample_s = over_all(seconds(sampled_ns - begin_ns), MPI_MAX);
+  report.distribute_s = over_all(seconds(distributed_ns - sampled_ns), MPI_MAX);
+  report.finish_s = over_all(seconds(finished_ns - distributed_ns), MPI_MAX);
+  report.total_s = over_all(seconds(finished_ns - begin_ns), MPI_MAX);
+  report.dealt_s = over_all(seconds(dealer.computed_ns()), MPI_SUM);
+  report.sorted_s = over_all(seconds(finished.sorted_ns), MPI_SUM);
+  report.moved_s = over_all(seconds(finished.moved_ns), MPI_SUM);
+  const auto of_sorters = [&](uint64_t ns) { return over_all(is_sorter ? seconds(ns) : 0, MPI_SUM); };
+  report.sorters = sorter_count;
+  report.sorters_distribute_s = of_sorters(distributed_ns - sampled_ns);
+  report.waited_s = of_sorters(times.waited_ns);
+  report.flushed_s = of_sorters(times.flushed_ns);
+  report.barrier_s = of_sorters(distributed_ns - dealt_ns);
+  report.read_bytes = sum_of_all(io.read_bytes());
+  report.written_bytes = sum_of_all(io.written_bytes());
+  store.reset();
+  if (groups) groups->free();
+  pgas_finalize();
+  return report;
+}
+
+}  // namespace spillway::sort
