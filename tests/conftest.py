@@ -39,7 +39,7 @@ def pytest_configure(config: "pytest.Config") -> None:
 
 
 def beyond_their_turn(items: List["pytest.Item"]) -> List["pytest.Item"]:
-    """Of each test that is marked so, the first case with the first library, the second one with the second, and so on:
+    """Of the tests that are marked so, the first case with the first library, the second one with the second, and so on:
     those left over."""
     cases: Dict[str, Dict[str, Dict[str, pytest.Item]]] = {}  # of a test, by the other parameters, by the library
     for item in items:
@@ -49,10 +49,9 @@ def beyond_their_turn(items: List["pytest.Item"]) -> List["pytest.Item"]:
             of_test = cases.setdefault(item.nodeid.split("[")[0], {})
             of_test.setdefault(item.callspec.id.replace(library, "", 1), {})[library] = item
     left = []
-    for of_test in cases.values():
-        for number, name in enumerate(sorted(of_test)):
-            libraries = sorted(of_test[name])
-            left += [of_test[name][library] for library in libraries if library != libraries[number % len(libraries)]]
+    for number, case in enumerate(of_test[name] for of_test in cases.values() for name in sorted(of_test)):
+        libraries = sorted(case)
+        left += [case[library] for library in libraries if library != libraries[number % len(libraries)]]
     return left
 
 

@@ -27,6 +27,26 @@ def test_runner_fails_on_another_status(run: Runner) -> None:
         run("false")
 
 
+@pytest.mark.filterwarnings("ignore:run once more")
+@pytest.mark.parametrize(("failures", "status"), [(0, 0), (1, 0), (2, 1)])
+def test_runner_believes_open_mpi_the_second_time(run: Runner, tmp_path: Path, failures: int, status: int) -> None:
+    launcher = tmp_path / "mpiexec.openmpi"
+    script = f"""#!/bin/sh
+echo run >> {tmp_path}/runs
+test $(wc -l < {tmp_path}/runs) -gt {failures} && exit 0
+echo "mpiexec.openmpi has exited due to process rank 0 with PID 0" >&2
+exit 1
+"""
+    launcher.write_text(script)
+    launcher.chmod(0o755)
+    if status == 0:
+        run(launcher)
+    else:
+        with pytest.raises(pytest.fail.Exception, match="status 1, not 0"):
+            run(launcher)
+    assert (tmp_path / "runs").read_text().count("run") == min(failures, 1) + 1
+
+
 def test_runner_ends_what_runs_too_long_with_its_descendants(run: Runner) -> None:
     with pytest.raises(pytest.fail.Exception, match="still running"):
         run("sh", "-c", "sleep 60 & sleep 60", timeout_s=0.5)

@@ -21,6 +21,8 @@ from kmeans_oracle import (
 from preloaded import RECORDED_RANGES, preload
 from runner import Finished, Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 PROGRAM_LIMIT_S = 60
 PLACES = ["memory", "file", "controlled"]
 MIB = 1 << 20
@@ -119,7 +121,6 @@ CASES = [(name, 2) for name in sorted(MATRICES)] + [
 ]
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name, ranks", CASES)
 def test_clusters_equal_the_oracle(clustering: Callable, tmp_path: Path, name: str, ranks: int) -> None:
     matrix, columns, clusters = MATRICES[name]
@@ -132,7 +133,6 @@ def test_serial_equals_the_oracle(serial_clustering: Callable, tmp_path: Path, n
     assert serial_clustering(written(tmp_path, name), "-k", clusters) == kmeans(matrix, columns, clusters)
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("place", PLACES[1:])
 @pytest.mark.parametrize("name, ranks", [("random", 1), ("random", 3), ("random", 5), ("three_rows", 5)])
 def test_rows_may_be_anywhere(clustering: Callable, tmp_path: Path, name: str, ranks: int, place: str) -> None:

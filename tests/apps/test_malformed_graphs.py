@@ -9,6 +9,8 @@ from csr_oracle import ALIGNMENT, HEADER_BYTES, entries_position, header_bytes
 from graph_oracle import encode, random_graph
 from runner import Finished, Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 GRAPH = random_graph(300, 4000, seed=5)
 VERTICES = len(GRAPH)
 EDGES = sum(len(row) for row in GRAPH)
@@ -89,7 +91,6 @@ def test_pagerank_says_what_is_wrong(run: Runner, program: Callable[[str], Path]
     assert not (tmp_path / "ranks").exists()
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name", FOUND_BY_SEVERAL_RANKS)
 def test_several_ranks_say_once_what_is_wrong(run_pagerank: Callable[..., Finished], tmp_path: Path, name: str) -> None:
     content, cause = MALFORMED[name]
@@ -98,7 +99,6 @@ def test_several_ranks_say_once_what_is_wrong(run_pagerank: Callable[..., Finish
     check_message(run_pagerank(path, ranks=3, status=1), path, cause, ranks=3)
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.usefixtures("nothing_left_behind")
 @pytest.mark.parametrize("name", FOUND_BY_SEVERAL_RANKS)
 def test_the_same_message_ends_a_job_under_spillway(

@@ -10,6 +10,8 @@ from csr_oracle import ALIGNMENT, HEADER_BYTES, encode_matrix, entries_position,
 from kmeans_oracle import random_matrix
 from runner import Finished, Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 PROGRAM_LIMIT_S = 60
 COLUMNS = 50
 MATRIX = random_matrix(300, COLUMNS, 12, seed=5)
@@ -59,7 +61,6 @@ def check_message(finished: Finished, path: Path, cause: str, rank: str) -> None
     assert "matrix-convert" in messages[0], "no remedy"
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("place", ["memory", "file"])
 @pytest.mark.parametrize("name", sorted(MALFORMED))
 def test_several_ranks_say_once_what_is_wrong(
@@ -81,7 +82,6 @@ def test_several_ranks_say_once_what_is_wrong(
     assert not (tmp_path / "clusters").exists()
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.usefixtures("nothing_left_behind")
 @pytest.mark.parametrize("name", ["truncated", "not_a_number"])
 @pytest.mark.parametrize("place", ["memory", "file"])

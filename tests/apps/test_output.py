@@ -12,6 +12,8 @@ from graph_oracle import random_graph, write_graph
 from preloaded import full_disk
 from runner import Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 RANKS = 4
 OLDER = b"from an older run"
 

@@ -10,6 +10,8 @@ from graph_oracle import Graph, difference, long_row_graph, pagerank, printed_to
 from ranks_of_graph import RanksOf
 from runner import Finished, Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 L1_LIMIT = 1e-9
 ITERATIONS = 7
 
@@ -34,7 +36,6 @@ CASES = [(name, 3) for name in sorted(GRAPHS)] + [
 ]
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name, ranks", CASES)
 def test_ranks_equal_the_oracle(pagerank_ranks: RanksOf, name: str, ranks: int) -> None:
     graph = GRAPHS[name]

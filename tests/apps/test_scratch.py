@@ -10,6 +10,8 @@ from kmeans_oracle import random_matrix
 from preloaded import BROKEN_DISK, NO_DIRECT, preload
 from runner import Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 RANKS = 4
 WARNING = "the file system refuses O_DIRECT; reading through the page cache\n"
 

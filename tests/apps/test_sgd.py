@@ -22,6 +22,8 @@ from sgd_oracle import (
     starting_values,
 )
 
+pytestmark = pytest.mark.libraries_in_turn
+
 ORDERS = ["elements", "rows"]
 SMALL = random_matrix(120, 90, 2500, seed=1)
 SMALL_COLUMNS = 90
@@ -98,7 +100,6 @@ def test_settings_change_the_factors_as_in_the_oracle(check_parallel: Callable[.
     check_parallel(SMALL, SMALL_COLUMNS, settings)
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", sorted(EDGE_CASES))
 def test_empty_and_lopsided_blocks_equal_the_oracle(check_parallel: Callable[..., None], name: str, order: str) -> None:

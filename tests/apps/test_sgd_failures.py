@@ -11,6 +11,8 @@ from graph_oracle import encode, random_graph
 from runner import Finished, Runner
 from sgd_oracle import random_matrix
 
+pytestmark = pytest.mark.libraries_in_turn
+
 ROWS, COLUMNS, ENTRIES = 100, 80, 2000
 MATRIX = random_matrix(ROWS, COLUMNS, ENTRIES, seed=7)
 WHOLE = bytes(encode_matrix(MATRIX, COLUMNS))
@@ -75,7 +77,6 @@ def test_one_process_says_what_is_wrong(
     assert not (tmp_path / "factors.u").exists()
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name", FOUND_BY_SEVERAL_RANKS)
 def test_several_ranks_say_once_what_is_wrong(run_sgd: Callable[..., Finished], tmp_path: Path, name: str) -> None:
     content, cause = MALFORMED[name]

@@ -11,6 +11,8 @@ from csr_oracle import encode_rows, write_matrix
 from runner import Finished
 from sgd_oracle import random_matrix
 
+pytestmark = pytest.mark.libraries_in_turn
+
 MIB = 1 << 20
 BLOCKS = ["memory", "file", "controlled"]
 SMALL = random_matrix(300, 200, 20000, seed=5)
@@ -57,7 +59,6 @@ def serial_result(
     return result
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("order", ["elements", "rows"])
 @pytest.mark.parametrize("blocks", BLOCKS)
 @pytest.mark.parametrize("side", [1, 2, 3, 4])
@@ -93,7 +94,6 @@ CASES = [
 ]
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.one_node
 @pytest.mark.usefixtures("nothing_left_behind")
 @pytest.mark.parametrize("side, order, blocks, memory", CASES)

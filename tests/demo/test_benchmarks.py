@@ -26,6 +26,8 @@ from measuring.residency import allowed_bytes, job_limit_bytes
 from measuring.spread import Spread
 from runner import Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 SOURCE = Path(__file__).resolve().parent.parent.parent
 MIB = 1 << 20
 

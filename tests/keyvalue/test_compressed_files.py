@@ -12,6 +12,8 @@ import pytest
 from runner import Runner
 from source_tree import SOURCE
 
+pytestmark = pytest.mark.libraries_in_turn
+
 PYTHON_WORDCOUNT = SOURCE / "apps" / "keyvalue" / "python" / "wordcount.py"
 PLAIN = ["--plain", "-n", 2, "-O", 3, "-A", 2]
 TEXTS = [" ".join(random.Random(seed).choices("abcdefghij", k=30000)).replace(" j ", "\n") for seed in range(4)]

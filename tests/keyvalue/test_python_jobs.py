@@ -11,6 +11,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import pytest
 from runner import Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 PROGRAMS = Path(__file__).with_name("python")
 WAYS = [["--plain", "-n", 1], ["--plain", "-n", 3], ["--slots", 1, "-n", 3, "--memory", "512M"]]
 PLAIN = ["--plain", "-n", 2, "-O", 3, "-A", 2]
@@ -197,7 +199,6 @@ MISTAKES = {
 }
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("mistake", sorted(MISTAKES))
 def test_what_goes_wrong_ends_the_job(run_python: Callable, mistake: str) -> None:
     finished = run_python(PLAIN, PROGRAMS / "mistakes.py", mistake, status=None)

@@ -8,6 +8,8 @@ import pytest
 from runner import Runner
 from test_text_jobs import TEXTS, WAYS, lines_of
 
+pytestmark = pytest.mark.libraries_in_turn
+
 APPLICATIONS = Path(__file__).resolve().parents[2] / "apps" / "keyvalue" / "python"
 ALL_TEXTS: Dict[str, List[str]] = {**TEXTS, "unicode": ["ä ö\nä𝄞 ü", "ö ä\0b\nx\u2028y\n"]}
 
@@ -89,7 +91,6 @@ def test_text_that_cannot_be_decoded_is_named(run_python: Callable, tmp_path: Pa
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name", ["wordcount.py", "wordcount_batches.py", "sort.py", "inverted_index.py"])
 def test_input_and_output_are_needed(run_python: Callable, tmp_path: Path, name: str) -> None:
     finished = run_python(["--plain", "-n", 1], APPLICATIONS / name, tmp_path / "out", status=None)

@@ -8,6 +8,8 @@ import pytest
 from records_oracle import check_parts, combined, received_records, sent_records
 from runner import Finished, Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 RECORDS = 3000
 LITTLE_MEMORY = {"MPI_D_MEMORY": "1M", "MPI_D_PARTITION_BYTES": "16K"}
 
@@ -21,7 +23,6 @@ def test_keys_of_each_class_come_in_their_order(
     check_parts(parts, sent_records(3, RECORDS), is_number=keys not in ("string", "bytes"))
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "keys, layout",
     [
@@ -144,7 +145,6 @@ def test_the_program_may_begin_and_end_mpi_itself(run_records: Callable[..., Fin
     check_parts(received_records(tmp_path / "out", 2), sent_records(2, RECORDS))
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "options, env, named",
     [

@@ -8,6 +8,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional
 import pytest
 from runner import Finished, Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 
 class Window(NamedTuple):
     records: int
@@ -127,7 +129,6 @@ def test_functions_of_other_modes_are_refused(
     assert "refused: 5 of 5" in finished.stdout
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("value", ["1", "0ms", "5 s", "2d", "90000s", ""])
 def test_wrong_durations_are_refused(stream: Callable[..., Finished], value: str) -> None:
     finished = stream("records=1", sides=(1, 1), status=1, env={"MPI_D_LATENCY": value})

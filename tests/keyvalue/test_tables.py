@@ -10,6 +10,8 @@ from runner import Runner
 from source_tree import SOURCE
 from test_text_jobs import WAYS
 
+pytestmark = pytest.mark.libraries_in_turn
+
 HERE = Path(__file__).with_name("python")
 SUM_BY_KEY = SOURCE / "apps" / "keyvalue" / "python" / "sum_by_key.py"
 PLAIN = ["--plain", "-n", 2]

@@ -9,6 +9,8 @@ import pytest
 from cases import in_turns
 from runner import Runner
 
+pytestmark = pytest.mark.libraries_in_turn
+
 WAYS = [["--plain", "-n", 1], ["--plain", "-n", 3], ["--slots", 1, "-n", 3, "--memory", "256M"]]
 # Name: the texts of the files.
 TEXTS: Dict[str, List[str]] = {
@@ -108,7 +110,6 @@ def test_output_that_cannot_be_written_is_named_and_leaves_nothing(
     assert f"cannot write {tmp_path / 'out'}/part-0000" in finished.stderr
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name", ["wordcount", "lines-sort", "terasort", "inverted-index"])
 def test_input_and_output_are_needed(run: Runner, key_value_program: Callable, tmp_path: Path, name: str) -> None:
     assert f"usage: mpidrun [options] {name} OUTPUT" in run(key_value_program(name), tmp_path, status=2).stderr
