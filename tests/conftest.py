@@ -39,8 +39,8 @@ def pytest_configure(config: "pytest.Config") -> None:
 
 
 def beyond_their_turn(items: List["pytest.Item"]) -> List["pytest.Item"]:
-    """Of the tests that are marked so, the first case with the first library, the second one with the second, and so on:
-    those left over."""
+    """Of the tests that are marked so, the first case with the first library, the second one with the second, and so
+    on: those left over."""
     cases: Dict[str, Dict[str, Dict[str, pytest.Item]]] = {}  # of a test, by the other parameters, by the library
     for item in items:
         has_library = hasattr(item, "callspec") and "flavour" in item.callspec.params

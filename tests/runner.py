@@ -20,8 +20,8 @@ from standstill import TimeLimit
 # How long the processes of a killed job may take to be gone.
 DISAPPEARANCE_S = 5.0
 
-# What Open MPI's launcher says of a rank that has ended without MPI_Finalize; and of one that has called it while a host
-# that stood still kept the launcher from answering: PMIx's client waits for 2 s and goes on (PMIx_Finalize, 4.2).
+# What Open MPI's launcher says of a rank that has ended without MPI_Finalize; and of one that has called it while the
+# launcher was kept from answering by a machine that stood still: PMIx's client waits for 2 s (PMIx_Finalize, 4.2).
 ENDED_IMPROPERLY = "mpiexec.openmpi has exited due to process rank"
 
 Word = Union[str, Path, int]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -38,6 +38,7 @@ DELIVERIES = [
     Delivery("one-sided", ["--delivery", "one-sided"]),
     Delivery("two-sided", ["--delivery", "two-sided"]),
 ]
+TWO_SIDED_PROCESSES = 3  # at least: a reader, a receiver and a sorter
 # What `spillway sort` does by itself, beside those whose readers only read.
 NO_READERS = Delivery("one-sided, all read and sort", ["--delivery", "one-sided", "--readers", "0"])
 
@@ -56,6 +57,7 @@ CASES = {
     "memory": Case("from memory to buckets in memory", True, True, 3, 1),
     "sorters": Case("from memory to buckets in memory, one more that sorts", True, True, 4, 1),
     "disk": Case("from disk to buckets on disk", False, False, 3, 1),
+    "cores": Case("from memory to buckets in memory, a core for each process", True, True, 2, 1),
     "nodes": Case("from memory to buckets in memory of another node", True, True, 4, 2, 2),
 }
 
@@ -88,6 +90,8 @@ class Comparison:
         self._limit_s = limit_s
         self._folder = folder
         self.deliveries = [*DELIVERIES, NO_READERS] if case.nodes == 1 else DELIVERIES
+        if case.processes < TWO_SIDED_PROCESSES:
+            self.deliveries = DELIVERIES[:1]
         self.samples: Dict[str, List[Sample]] = {delivery.name: [] for delivery in self.deliveries}
 
     def run_all(self, source: Path, checksum: str, repeats: int) -> None:
@@ -143,13 +147,16 @@ class Comparison:
             rows.append([*row, other.text(0), total.text()])
         ratio, overlap = self.ratio(), self.overlap("one-sided")
         text += table(rows) + "\n"
-        text += f"  two-sided / one-sided, read stage >= {LEAST_RATIO}: {ratio.text()}: "
-        text += verdict(ratio.median >= LEAST_RATIO) + "\n"
+        if ratio is not None:
+            text += f"  two-sided / one-sided, read stage >= {LEAST_RATIO}: {ratio.text()}: "
+            text += verdict(ratio.median >= LEAST_RATIO) + "\n"
         text += f"  dealing out / read stage, one-sided >= {LEAST_OVERLAP}: {overlap.text()}: "
         return text + verdict(overlap.median >= LEAST_OVERLAP) + "\n"
 
-    def ratio(self) -> Spread:
+    def ratio(self) -> Optional[Spread]:
         """Of runs in the same repeat."""
+        if "two-sided" not in self.samples:
+            return None
         pairs = zip(self.samples["two-sided"], self.samples["one-sided"])
         return Spread([two.stage_s / one.stage_s for two, one in pairs])
 
@@ -158,7 +165,8 @@ class Comparison:
 
     def as_json(self) -> Dict[str, object]:
         samples = {name: [sample._asdict() for sample in some] for name, some in self.samples.items()}
-        return {**self.case._asdict(), "samples": samples, "ratio": self.ratio().as_json()}
+        ratio = self.ratio()
+        return {**self.case._asdict(), "samples": samples, "ratio": None if ratio is None else ratio.as_json()}
 
 
 def parse() -> argparse.Namespace:
@@ -202,7 +210,9 @@ def measure(build: Build, options: argparse.Namespace, folder: Path, memory_fold
         text += shown
         measured[name] = comparison.as_json()
     if options.json:
-        options.json.write_text(json.dumps({"machine": about_machine, "cases": measured}, indent=2) + "\n")
+        versions = f"{build.version()}, {flavour}"
+        content = {"machine": about_machine, "versions": versions, "cases": measured}
+        options.json.write_text(json.dumps(content, indent=2) + "\n")
     return 1 if misses_target(text) else 0
 
 

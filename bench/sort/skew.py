@@ -135,7 +135,9 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
             for kind, samples in measurement.samples.items()
         }
     if options.json:
-        options.json.write_text(json.dumps({"machine": about_machine, "jobs": measured}, indent=2) + "\n")
+        versions = f"{build.version()}, {flavour}"
+        content = {"machine": about_machine, "versions": versions, "jobs": measured}
+        options.json.write_text(json.dumps(content, indent=2) + "\n")
     for problem in problems:
         print(f"FAILED: {problem}")
     return 1 if problems or misses_target(text) else 0

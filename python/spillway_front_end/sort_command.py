@@ -9,9 +9,9 @@ import shutil
 import sys
 import tempfile
 import uuid
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import help_text, slurm
+from . import ending_signals, help_text, slurm
 from .command_line import (
     HelpFormatter,
     Parser,
@@ -33,7 +33,7 @@ from .sort_progress import STYLES, SortProgress
 _MEMORY_PERCENT = 50  # of what is available: the file cache, and whoever else is there, get the rest
 _MORE_PER_PROCESS = 64 << 20  # of the budget, for what is not the data
 _ALL_AT_A_TIME = 65536  # slots: each node has as many as ranks
-_PAGE, _PLACE = "report.json", "progress"
+_PAGE, _PLACE, _INPUTS = "report.json", "progress", "inputs"
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -149,7 +149,13 @@ def _program(library_directory: str, mpi: str) -> str:
     raise LaunchError(f"this installation of Spillway has no {path}", "build or install it again")
 
 
-def _page(report: Dict[str, float], options: argparse.Namespace) -> str:
+def _disk(of_stage: Dict[str, Any], seconds: float) -> str:
+    moved = (of_stage["read_bytes"] + of_stage["written_bytes"]) / max(seconds, 1e-9)
+    busy = "" if of_stage["busy"] is None else f", disk busy {of_stage['busy']:.0%}"
+    return f"{format_size(moved)}/s read and written{busy}"
+
+
+def _page(report: Dict[str, Any], options: argparse.Namespace) -> str:
     if options.summary == "json":
         return json.dumps(report, indent=2) + "\n"
     where = "in memory" if report["in_memory"] else f"in {report['buckets']:.0f} buckets on storage"
@@ -159,10 +165,10 @@ def _page(report: Dict[str, float], options: argparse.Namespace) -> str:
     if options.unique or options.count:
         lines.append(f"  {report['output_records']:.0f} of them with different keys")
     lines.append(f"  {'in all':22}{total_s:8.2f} s  {format_size(report['bytes'] / total_s)}/s")
-    for name, title in (("sample_s", "sample"), ("distribute_s", "read and deal out"), ("finish_s", "sort and write")):
-        lines.append(f"  {title:22}{report[name]:8.2f} s")
-        if name == "distribute_s" and report["sorters_distribute_s"]:
-            lines[-1] += f"  {report['deal_out_s'] / report['sorters_distribute_s']:.0%} of it dealing out"
+    for name, title in (("sample", "sample"), ("distribute", "read and deal out"), ("finish", "sort and write")):
+        lines.append(f"  {title:22}{report[f'{name}_s']:8.2f} s  {_disk(report[f'{name}_disk'], report[f'{name}_s'])}")
+        if name == "distribute" and report["sorters_distribute_s"]:
+            lines[-1] += f", {report['deal_out_s'] / report['sorters_distribute_s']:.0%} of the time dealing out"
     lines.append(f"  read {format_size(report['read_bytes'])}, written {format_size(report['written_bytes'])}")
     return "\n".join(lines) + "\n"
 
@@ -210,7 +216,7 @@ def _plan(
     words += ["--node-processes", str(of_node), "--reserve", str(_MORE_PER_PROCESS)]
     words += ["--output", options.output, "--readers", str(options.readers), "--delivery", options.delivery, *own_words]
     run_options = RunOptions(
-        program=[*words, "--", *options.input],
+        program=words,
         ranks=processes,
         slots=_ALL_AT_A_TIME,
         memory=options.memory,
@@ -225,14 +231,21 @@ def _plan(
     return make_plan(run_options, library_directory)
 
 
-def _report_files(folder: str) -> Tuple[str, str]:
-    """For the page and the progress. They are there before the job: else a file system that is shared may tell us for a
-    while, once we have looked, that they are not."""
-    paths = os.path.join(folder, _PAGE), os.path.join(folder, _PLACE)
-    for path in paths:
-        with open(path, "w", encoding="utf-8"):
-            pass
-    return paths
+def _files_for_ranks(folder: str, inputs: Sequence[str]) -> Tuple[str, str, str]:
+    """For the page and the progress, and the list of inputs, for which a command line may be too short.
+
+    They are there before the job: else a file system that is shared may tell us for a while, once we have looked, that
+    they are not.
+    """
+    page, place, list_of_inputs = (os.path.join(folder, name) for name in (_PAGE, _PLACE, _INPUTS))
+    contents = {page: b"", place: b"", list_of_inputs: b"".join(os.fsencode(name) + b"\0" for name in inputs)}
+    try:
+        for path, content in contents.items():
+            with open(path, "wb") as file:
+                file.write(content)
+    except OSError as error:
+        raise LaunchError(f"cannot write {path}: {error.strerror}", "see that there is room") from None
+    return page, place, list_of_inputs
 
 
 def _sort(
@@ -240,9 +253,9 @@ def _sort(
 ) -> int:
     from .run_job import let_signals_in, run_agent
 
-    report, place = _report_files(folder)
+    report, place, list_of_inputs = _files_for_ranks(folder, options.input)
     progress = SortProgress(options.progress, place, _bytes_of(options.input))
-    words: List[str] = ["--report-file", report, "--token", token]
+    words: List[str] = ["--report-file", report, "--token", token, "--input-list", list_of_inputs]
     words += ["--progress-file", place] if progress.is_wanted else []
     plan = _plan(options, library_directory, hosts, words)
     summary_file = open_summary_file(options)
@@ -276,14 +289,14 @@ def _partial(output: str, token: str) -> str:
 
 def _make_folder(output: str, hosts: Optional[HostList]) -> str:
     """For what the first process says to us, which may be on another host: then beside the output, hidden."""
-    if hosts is None:
-        return tempfile.mkdtemp(prefix="spillway-sort-")
     try:
+        if hosts is None:
+            return tempfile.mkdtemp(prefix="spillway-sort-")
         return tempfile.mkdtemp(prefix=".spillway-sort-", dir=os.path.dirname(output))
     except OSError as error:
-        raise LaunchError(
-            f"cannot make a directory beside {output}: {error.strerror}", "name an output where you can write to"
-        ) from None
+        place = tempfile.gettempdir() if hosts is None else f"beside {output}"
+        remedy = "name another one (TMPDIR)" if hosts is None else "name an output where you can write to"
+        raise LaunchError(f"cannot make a directory in {place}: {error.strerror}", remedy) from None
 
 
 def main(arguments: Sequence[str], library_directory: str) -> int:
@@ -291,11 +304,21 @@ def main(arguments: Sequence[str], library_directory: str) -> int:
     options = _parse(arguments)
     hosts = _hosts(options)
     token = uuid.uuid4().hex
-    folder = _make_folder(options.output, hosts)
+    ending_signals.hold_them()  # else nobody would know of a folder that has just been made
+    ending_signals.raise_them()
+    folder = None
     try:
+        folder = _make_folder(options.output, hosts)
+        ending_signals.let_them_in()
         return _sort(options, library_directory, hosts, folder, token)
+    except ending_signals.Ended as ended:
+        ended.say("sort", "there is no output")
+        return ended.status
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        ending_signals.ignore_them()
+        ending_signals.let_them_in()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
         partial = _partial(options.output, token)  # only where processes were killed it is there
         shutil.rmtree(partial, ignore_errors=True)
         with contextlib.suppress(OSError):

@@ -8,12 +8,11 @@ import itertools
 import json
 import os
 import shlex
-import signal
 import subprocess
 import sys
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import help_text, rack_map, slurm
+from . import ending_signals, help_text, rack_map, slurm
 from .broadcasts import ALGORITHMS
 from .errors import LaunchError
 from .hosts import HostList, hosts_of_job
@@ -234,19 +233,6 @@ def _page_of_racks(jobs: _Jobs, hosts: HostList, command: str) -> str:
     return rack_map.page_of(hosts.names, racks, round_trips, command)
 
 
-class _Ended(Exception):
-    """By a signal."""
-
-
-def _end(number: int, _frame: object) -> None:
-    raise _Ended(number)
-
-
-def _at_signals(handler: object) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, handler)
-
-
 def _write(options: argparse.Namespace, library_directory: str, command: str) -> str:
     """Measures and writes what is asked for; all of that as text."""
     most_bytes = parse_size(options.most)
@@ -263,23 +249,22 @@ def _write(options: argparse.Namespace, library_directory: str, command: str) ->
         if "rules" in files:
             pages.append(page_of(_measure(jobs, racks, most_bytes), command))
             files["rules"].write(pages[-1])
-        _at_signals(signal.SIG_IGN)  # all or nothing
+        ending_signals.ignore_them()  # all or nothing
         for file in files.values():
             file.put_in_place()
-    _at_signals(signal.SIG_DFL)
+    ending_signals.let_them_end()
     return "\n".join(pages)
 
 
 def main(arguments: Sequence[str], library_directory: str) -> int:
     """Raises LaunchError."""
     options = _parse(arguments)
-    _at_signals(_end)
+    ending_signals.raise_them()
     try:
         pages = _write(options, library_directory, shlex.join(["spillway", "tune", *arguments]))
-    except _Ended as ended:
-        number = signal.Signals(ended.args[0])
-        sys.stderr.write(f"spillway: tune was ended by {number.name}; nothing was written\n")
-        return 128 + number
+    except ending_signals.Ended as ended:
+        ended.say("tune", "nothing was written")
+        return ended.status
     except OSError as error:
         raise LaunchError(f"cannot use {error.filename}: {error.strerror}", "see that there is room") from None
     sys.stdout.write(pages)

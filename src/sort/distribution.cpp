@@ -66,6 +66,9 @@ bool Distribution::take_blocks() {
 bool Distribution::advance(Reading& reading) {
   switch (reading.step) {
     case Step::claiming: {
+      const uint64_t rings = staging_.rings();
+      if (reading.waits_for_ring && rings == reading.rings) return false;
+      reading.rings = rings;
       const Staging::Claim claim = staging_.claim(reading.place);
       reading.waits_for_ring = claim == Staging::Claim::later;
       if (claim != Staging::Claim::free) return false;

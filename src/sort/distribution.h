@@ -35,6 +35,7 @@ class Distribution {
     Staging::Place place;
     Step step = Step::claiming;
     bool waits_for_ring = false;
+    uint64_t rings = 0;    // before it began to wait
     AlignedMemory memory;  // where the sorter is on another node
   };
 

@@ -3,7 +3,9 @@
 #include <spillway/pgas.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "sort/aligned_memory.h"
@@ -13,6 +15,7 @@ namespace spillway::sort {
 namespace {
 
 constexpr uint64_t kShortWaitNs = 500'000;
+constexpr uint64_t kMostToOtherNodes = 8 << 20;
 
 }  // namespace
 
@@ -72,57 +75,66 @@ FinishingFigures Finishing::run() {
 
 bool Finishing::advance_sending(int owner) {
   Sending& sending = sendings_[static_cast<size_t>(owner)];
-  if (sending.is_reading) {
-    if (sending.unread != 0) return false;
+  if (sending.is_open) {
+    const bool has_moved = send_next_pieces(owner);
+    if (!sending.pieces.empty() || sending.unread != 0) return has_moved;
     end_sending(owner);
     return true;
   }
   if (!table_.has_bucket(sending.round, owner)) return false;
   const uint64_t granted = buffers_ + pgas_uint64_atomic_fetch(words_ + 1 + owner, pgas_my_pe());
   if (sending.round >= granted) return false;
-  start_sending(owner);
+  sending.is_open = true;
+  const uint64_t number = table_.bucket(sending.round, owner);
+  if (store_ != nullptr && table_.own_bytes(number) != 0)
+    store_->for_each_piece(number, [&](const BucketStore::Piece& piece) { sending.pieces.push_back(piece); });
   return true;
 }
 
-void Finishing::start_sending(int owner) {
+// Those for which there is memory.
+bool Finishing::send_next_pieces(int owner) {
   Sending& sending = sendings_[static_cast<size_t>(owner)];
-  sending.is_reading = true;
-  const uint64_t number = table_.bucket(sending.round, owner);
-  if (store_ == nullptr || table_.own_bytes(number) == 0) return;
-  char* const symmetric = memory_ + sending.round % buffers_ * buffer_bytes_ + table_.own_place(number);
+  const uint64_t place = table_.own_place(table_.bucket(sending.round, owner));
+  char* const symmetric = memory_ + sending.round % buffers_ * buffer_bytes_ + place;
   char* const direct = static_cast<char*>(pgas_ptr(symmetric, owner));
-  store_->for_each_piece(number, [&](const BucketStore::Piece& piece) {
+  bool has_moved = false;
+  for (; !sending.pieces.empty(); sending.pieces.pop_front(), has_moved = true) {
+    const BucketStore::Piece& piece = sending.pieces.front();
     if (piece.memory != nullptr) {
       pgas_putmem(symmetric + piece.place, piece.memory, piece.bytes, owner);
-      return;
+    } else if (direct != nullptr) {
+      ++sending.unread;
+      read(piece, direct + piece.place, [&sending] { --sending.unread; });
+    } else {
+      const uint64_t whole = whole_blocks(piece.bytes);
+      if (bytes_to_other_nodes_ != 0 && bytes_to_other_nodes_ + whole > kMostToOtherNodes) break;
+      bytes_to_other_nodes_ += whole;
+      ++sending.unread;
+      const auto memory = std::make_shared<AlignedMemory>(whole);
+      read(piece, memory->data(), [this, &sending, owner, memory, to = symmetric + piece.place, bytes = piece.bytes] {
+        pgas_putmem(to, memory->data(), bytes, owner);
+        bytes_to_other_nodes_ -= memory->bytes();
+        --sending.unread;
+      });
     }
-    const uint64_t whole = whole_blocks(piece.bytes);
-    ++sending.unread;
-    if (direct != nullptr) {
-      io_.read(store_->file(), direct + piece.place, whole, piece.bytes, piece.file_offset,
-               [this, &sending, piece, read = direct + piece.place] {
-                 store_->check(piece, read);
-                 --sending.unread;
-               });
-      return;
-    }
-    sending.memory.emplace_back(whole);
-    io_.read(store_->file(), sending.memory.back().data(), whole, piece.bytes, piece.file_offset,
-             [this, &sending, owner, piece, to = symmetric + piece.place, read = sending.memory.back().data()] {
-               store_->check(piece, read);
-               pgas_putmem(to, read, piece.bytes, owner);
-               --sending.unread;
-             });
-  });
+  }
+  return has_moved;
+}
+
+void Finishing::read(const BucketStore::Piece& piece, char* to, AsyncIo::Done done) {
+  io_.read(store_->file(), to, whole_blocks(piece.bytes), piece.bytes, piece.file_offset,
+           [this, piece, to, done = std::move(done)] {
+             store_->check(piece, to);
+             done();
+           });
 }
 
 void Finishing::end_sending(int owner) {
   Sending& sending = sendings_[static_cast<size_t>(owner)];
   pgas_quiet();
-  sending.memory.clear();
   pgas_uint64_atomic_inc(words_ + first_buffer() + sending.round % buffers_, owner);
   pgas_uint64_atomic_inc(words_, owner);
-  sending.is_reading = false;
+  sending.is_open = false;
   ++sending.round;
 }
 

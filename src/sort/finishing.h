@@ -7,6 +7,7 @@
 // how large theirs are.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -48,15 +49,16 @@ class Finishing {
   // What this process puts into the memory of one owner.
   struct Sending {
     uint64_t round = 0;
-    uint64_t unread = 0;  // requests
-    bool is_reading = false;
-    std::vector<AlignedMemory> memory;  // where the owner is on another node
+    bool is_open = false;                   // the owner has given its memory for that round
+    std::deque<BucketStore::Piece> pieces;  // that have not been begun
+    uint64_t unread = 0;                    // that have been begun, and not read
   };
 
   size_t first_buffer() const { return 1 + static_cast<size_t>(table_.processes()); }
   size_t first_size() const { return first_buffer() + kMostBuffers; }
   bool advance_sending(int owner);
-  void start_sending(int owner);
+  bool send_next_pieces(int owner);
+  void read(const BucketStore::Piece& piece, char* to, AsyncIo::Done done);
   void end_sending(int owner);
   bool advance_own();
   bool sort_next();
@@ -80,7 +82,8 @@ class Finishing {
   // bytes in the output, and one, where not all records come out.
   uint64_t* words_;
   std::vector<Sending> sendings_;
-  uint64_t round_ = 0;  // of the bucket that is next here
+  uint64_t bytes_to_other_nodes_ = 0;  // of memory for pieces on their way
+  uint64_t round_ = 0;                 // of the bucket that is next here
   bool is_sorted_ = false;
   uint64_t sorted_bytes_ = 0;
   uint64_t offset_ = 0;  // in the output, of the first bucket of which it is not known yet

@@ -39,6 +39,11 @@ mode_t file_mask() {
 
 }  // namespace
 
+std::string directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
 std::string partial_name(const std::string& path, const std::string& token) {
   const std::filesystem::path whole(path);
   std::string name(1, '.');
@@ -93,8 +98,7 @@ void rename_partial(const std::string& partial, const std::string& path) {
     sync_directory(partial);
   }
   if (rename(partial.c_str(), path.c_str()) != 0) fail("rename to its name", partial, errno);
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  sync_directory(parent.empty() ? "." : parent);
+  sync_directory(directory_of(path));
 }
 
 OutputRange::OutputRange(const std::string& partial, AsyncIo& io)

@@ -10,6 +10,8 @@
 
 namespace spillway::sort {
 
+// That the output is in.
+std::string directory_of(const std::string& path);
 // Of an output while it is written: hidden beside it. `token` is the job's own.
 std::string partial_name(const std::string& path, const std::string& token);
 

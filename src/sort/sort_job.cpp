@@ -16,11 +16,13 @@
 #include "base/clock.h"
 #include "sort/bucket_table.h"
 #include "sort/dealer.h"
+#include "sort/device_use.h"
 #include "sort/distribution.h"
 #include "sort/failure.h"
 #include "sort/finishing.h"
 #include "sort/job_output.h"
 #include "sort/memory_plan.h"
+#include "sort/output_file.h"
 #include "sort/progress.h"
 #include "sort/sampling.h"
 #include "sort/several_hosts.h"
@@ -86,6 +88,32 @@ double over_all(double value, MPI_Op op) {
 uint64_t sum_of_all(uint64_t value) {
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   return value;
+}
+
+// What a process has done on its disks since the last stage ended.
+class StageEnd {
+ public:
+  StageEnd(const AsyncIo& io, std::vector<std::string> paths) : io_(io), devices_(paths) {}
+
+  StageDisk operator()() {
+    const StageDisk stage{io_.read_bytes() - read_bytes_, io_.written_bytes() - written_bytes_, devices_.since_last()};
+    read_bytes_ = io_.read_bytes();
+    written_bytes_ = io_.written_bytes();
+    return stage;
+  }
+
+ private:
+  const AsyncIo& io_;
+  DeviceUse devices_;
+  uint64_t read_bytes_ = 0;
+  uint64_t written_bytes_ = 0;
+};
+
+StageDisk of_all(const StageDisk& own) {
+  const double known = over_all(own.busy ? 1 : 0, MPI_SUM);
+  const double busy = over_all(own.busy.value_or(0), MPI_SUM);
+  return {sum_of_all(own.read_bytes), sum_of_all(own.written_bytes),
+          known > 0 ? std::optional<double>(busy / known) : std::nullopt};
 }
 
 std::vector<uint64_t> sums_of_all(std::vector<uint64_t> values) {
@@ -160,6 +188,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   }
 
   AsyncIo io;
+  StageEnd end_stage(io, {listed.front().path, settings.spill_directory, directory_of(settings.output)});
   InputFiles listed_files(whole);
   const RecordSize size =
       or_end(end_of_job, [&] { return record_size(MPI_COMM_WORLD, whole, layout, listed_files, io); });
@@ -182,6 +211,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
                             io);
   });
   const uint64_t sampled_ns = base::now_ns();
+  const StageDisk sample_disk = end_stage();
 
   std::optional<BucketStore> store;
   or_end(end_of_job, [&] {
@@ -209,6 +239,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   }
   store->free_memory();
   const uint64_t distributed_ns = base::now_ns();
+  const StageDisk distribute_disk = end_stage();
 
   std::vector<uint64_t> own_bytes = store->bucket_bytes();
   own_bytes.resize(memory.bucket_count, 0);
@@ -232,6 +263,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   or_end(end_of_job, [&] { output.publish(finished.bytes, finished.records); });
   MPI_Barrier(MPI_COMM_WORLD);
   const uint64_t finished_ns = base::now_ns();
+  const StageDisk finish_disk = end_stage();
 
   report.records = sum_of_all(dealer.records());
   report.output_records = sum_of_all(finished.records);
@@ -250,6 +282,9 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   report.barrier_s = of_sorters(distributed_ns - dealt_ns);
   report.read_bytes = sum_of_all(io.read_bytes());
   report.written_bytes = sum_of_all(io.written_bytes());
+  report.sample_disk = of_all(sample_disk);
+  report.distribute_disk = of_all(distribute_disk);
+  report.finish_disk = of_all(finish_disk);
   store.reset();
   if (groups) groups->free();
   pgas_finalize();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ inline constexpr const char* kWantOfMemory =
 enum class Delivery { one_sided, two_sided };
 
 struct Settings {
-  std::vector<std::string> input;
+  std::vector<std::string> input;  // that of process 0 counts
   std::string output;
   bool has_parts;  // the output is a directory with a part for each process
   std::string spill_directory;
@@ -26,6 +27,14 @@ struct Settings {
   Delivery delivery = Delivery::one_sided;
   std::string progress;  // a file that process 0 writes it to; empty: none
   std::string token;     // in the name of the output while it is not whole; empty: one is made up
+};
+
+// What a stage reads and writes, and how much of its time the busiest disk of a process is busy, on average over those
+// that know one (DeviceUse); nothing where none does.
+struct StageDisk {
+  uint64_t read_bytes;
+  uint64_t written_bytes;
+  std::optional<double> busy;
 };
 
 // Of the whole job; times of a phase are the longest process's, unless they are sums.
@@ -51,6 +60,9 @@ struct Report {
   double barrier_s;
   uint64_t read_bytes;
   uint64_t written_bytes;
+  StageDisk sample_disk;
+  StageDisk distribute_disk;
+  StageDisk finish_disk;
 };
 
 // Collective, between MPI_Init() and MPI_Finalize(), and not between pgas_init() and pgas_finalize(). Throws Failure,

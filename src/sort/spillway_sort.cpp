@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <climits>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <new>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/size_text.h"
 #include "mpi_program/end_of_job.h"
@@ -26,6 +28,7 @@ using spillway::sort::EqualKeys;
 using spillway::sort::RecordLayout;
 using spillway::sort::Report;
 using spillway::sort::Settings;
+using spillway::sort::StageDisk;
 using spillway::sort::UsageFailure;
 
 constexpr int kUsageStatus = 2;
@@ -35,6 +38,7 @@ constexpr option kOptions[] = {{"record-bytes", required_argument, nullptr, 'r'}
                                {"node-processes", required_argument, nullptr, 'n'},
                                {"reserve", required_argument, nullptr, 'M'},
                                {"spill-dir", required_argument, nullptr, 's'},
+                               {"input-list", required_argument, nullptr, 'i'},
                                {"output", required_argument, nullptr, 'o'},
                                {"readers", required_argument, nullptr, 'R'},
                                {"delivery", required_argument, nullptr, 'D'},
@@ -68,7 +72,16 @@ std::string spill_directory_of_node() {
   return all.substr(0, all.find(':'));
 }
 
-Settings parse(int argc, char** argv, std::string& report_file) {
+// Names with a zero behind each: there may be more of them than a command line has room for. Who starts this program
+// without `spillway sort` names inputs as words.
+void add_listed(const std::string& path, std::vector<std::string>& names) {
+  std::ifstream file(path, std::ios::binary);
+  for (std::string name; std::getline(file, name, '\0');) names.push_back(name);
+  if (!file.eof() || names.empty())
+    throw UsageFailure("cannot read the list of inputs " + path, "see that its file system is there");
+}
+
+Settings parse(int argc, char** argv, std::string& report_file, std::string& input_list) {
   uint64_t record_bytes = 100;
   uint64_t memory_bytes = 0;  // of each process; 0: its share of what its node has, without the reserve
   uint64_t reserve_bytes = 0;
@@ -103,6 +116,9 @@ Settings parse(int argc, char** argv, std::string& report_file) {
         break;
       case 's':
         spill_directory = optarg;
+        break;
+      case 'i':
+        input_list = optarg;
         break;
       case 'o':
         output = optarg;
@@ -144,8 +160,8 @@ Settings parse(int argc, char** argv, std::string& report_file) {
         throw UsageFailure("an unknown option, or one without its value", "spillway sort --help lists them");
     }
   }
-  if (output.empty() || optind == argc)
-    throw UsageFailure("no output, or no input", "spillway sort --output FILE INPUT...");
+  if (output.empty() || (optind == argc) == input_list.empty())
+    throw UsageFailure("no output, or not one way to say what the inputs are", "spillway sort --output FILE INPUT...");
   if (memory_bytes == 0) memory_bytes = spillway::sort::memory_of_process(processes_of_node, reserve_bytes);
   return {{argv + optind, argv + argc},
           output,
@@ -160,24 +176,45 @@ Settings parse(int argc, char** argv, std::string& report_file) {
           token};
 }
 
+std::string text_of(const StageDisk& disk) {
+  const std::string busy = disk.busy ? std::to_string(*disk.busy) : "null";
+  return "{\"read_bytes\": " + std::to_string(disk.read_bytes) +
+         ", \"written_bytes\": " + std::to_string(disk.written_bytes) + ", \"busy\": " + busy + "}";
+}
+
 // Whoever reads it sees whether it is there and whole: the output is, in any case.
 void write_report(const Report& report, const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) return;
-  std::fprintf(file,
-               "{\"records\": %llu, \"output_records\": %llu, \"bytes\": %llu, \"buckets\": %llu, \"in_memory\": %s, "
-               "\"sample_s\": %.6f, "
-               "\"distribute_s\": %.6f, \"finish_s\": %.6f, \"total_s\": %.6f, \"deal_out_s\": %.6f, \"sort_s\": %.6f, "
-               "\"move_s\": %.6f, \"sorters\": %llu, \"sorters_distribute_s\": %.6f, \"wait_for_data_s\": %.6f, "
-               "\"write_rest_s\": %.6f, \"barrier_s\": %.6f, \"read_bytes\": %llu, \"written_bytes\": %llu}\n",
-               static_cast<unsigned long long>(report.records), static_cast<unsigned long long>(report.output_records),
-               static_cast<unsigned long long>(report.bytes), static_cast<unsigned long long>(report.buckets),
-               report.is_in_memory ? "true" : "false", report.sample_s, report.distribute_s, report.finish_s,
-               report.total_s, report.dealt_s, report.sorted_s, report.moved_s,
-               static_cast<unsigned long long>(report.sorters), report.sorters_distribute_s, report.waited_s,
-               report.flushed_s, report.barrier_s, static_cast<unsigned long long>(report.read_bytes),
-               static_cast<unsigned long long>(report.written_bytes));
-  std::fclose(file);
+  const std::pair<const char*, std::string> fields[] = {
+      {"records", std::to_string(report.records)},
+      {"output_records", std::to_string(report.output_records)},
+      {"bytes", std::to_string(report.bytes)},
+      {"buckets", std::to_string(report.buckets)},
+      {"in_memory", report.is_in_memory ? "true" : "false"},
+      {"sample_s", std::to_string(report.sample_s)},
+      {"distribute_s", std::to_string(report.distribute_s)},
+      {"finish_s", std::to_string(report.finish_s)},
+      {"total_s", std::to_string(report.total_s)},
+      {"deal_out_s", std::to_string(report.dealt_s)},
+      {"sort_s", std::to_string(report.sorted_s)},
+      {"move_s", std::to_string(report.moved_s)},
+      {"sorters", std::to_string(report.sorters)},
+      {"sorters_distribute_s", std::to_string(report.sorters_distribute_s)},
+      {"wait_for_data_s", std::to_string(report.waited_s)},
+      {"write_rest_s", std::to_string(report.flushed_s)},
+      {"barrier_s", std::to_string(report.barrier_s)},
+      {"read_bytes", std::to_string(report.read_bytes)},
+      {"written_bytes", std::to_string(report.written_bytes)},
+      {"sample_disk", text_of(report.sample_disk)},
+      {"distribute_disk", text_of(report.distribute_disk)},
+      {"finish_disk", text_of(report.finish_disk)},
+  };
+  std::ofstream file(path);
+  const char* separator = "{";
+  for (const auto& [name, value] : fields) {
+    file << separator << '"' << name << "\": " << value;
+    separator = ", ";
+  }
+  file << "}\n";
 }
 
 }  // namespace
@@ -185,14 +222,20 @@ void write_report(const Report& report, const std::string& path) {
 int main(int argc, char** argv) {
   spillway::mpi_program::EndOfJob end_of_job("spillway sort");
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the user's limit (ulimit -f) is an error with a message
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+  // Open MPI 4's osc/rdma fails between hosts over TCP, and with atomic operations within a host.
+  setenv("OMPI_MCA_osc", "^rdma", 0);
+#endif
   MPI_Init(&argc, &argv);
   end_of_job.learn_place();
   try {
     std::string report_file;
-    const Settings settings = parse(argc, argv, report_file);
-    const Report report = spillway::sort::run_sort(settings, end_of_job);
+    std::string input_list;
+    Settings settings = parse(argc, argv, report_file, input_list);
     int process = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &process);
+    if (process == 0 && !input_list.empty()) add_listed(input_list, settings.input);
+    const Report report = spillway::sort::run_sort(settings, end_of_job);
     if (process == 0 && !report_file.empty()) write_report(report, report_file);
   } catch (const UsageFailure& failure) {
     end_of_job.end(failure.what(), kUsageStatus);

@@ -52,13 +52,13 @@ char* Staging::direct(const Place& place) const {
 
 void Staging::say_delivered(const Place& place) {
   pgas_uint64_atomic_set(status(place.slot), SlotState::full(place.lap), place.sorter);
-  ring(place.sorter);
+  ring_sorter(place.sorter);
 }
 
 void Staging::deliver(const Place& place, const char* data, uint64_t bytes) {
   pgas_putmem_signal(memory_ + place.slot * slot_bytes_, data, bytes, status(place.slot), SlotState::full(place.lap),
                      PGAS_SIGNAL_SET, place.sorter);
-  ring(place.sorter);
+  ring_sorter(place.sorter);
 }
 
 const char* Staging::arrived(uint64_t index) const {
@@ -76,9 +76,14 @@ void Staging::release(uint64_t index) {
 // A look that finds nothing gives time to MPI.
 void Staging::let_others_in() { pgas_uint64_test(words_ + kBell, PGAS_CMP_EQ, UINT64_MAX); }
 
-uint64_t Staging::rings() const { return pgas_uint64_atomic_fetch(words_ + kBell, pgas_my_pe()); }
+uint64_t Staging::rings() const { return pgas_signal_fetch(words_ + kBell); }
 
 void Staging::ring(int pe) { pgas_uint64_atomic_inc(words_ + kBell, pe); }
+
+// Who may sleep. Others look for themselves, and to them it would be one round trip more.
+void Staging::ring_sorter(int pe) {
+  if (is_all_direct_) ring(pe);
+}
 
 void Staging::wait_for_ring(uint64_t rings) { pgas_uint64_wait_until(words_ + kBell, PGAS_CMP_NE, rings); }
 

@@ -37,7 +37,7 @@ class Staging {
   Claim claim(const Place& place);
   // Where the place is in this process's memory; nullptr on another node.
   char* direct(const Place& place) const;
-  // The data are where direct() is, or are copied there. Rings the sorter's bell.
+  // The data are where direct() is, or are copied there. Rings the sorter's bell if all PEs are on one node.
   void say_delivered(const Place& place);
   void deliver(const Place& place, const char* data, uint64_t bytes);
 
@@ -62,6 +62,7 @@ class Staging {
  private:
   uint64_t* status(uint64_t slot) const { return words_ + 2 + slot; }
   void ring(int pe);
+  void ring_sorter(int pe);
 
   const BlockPlaces places_;
   const uint64_t slot_bytes_;

@@ -173,6 +173,29 @@ def test_sort(
         assert len(row["of_disk"]) == 1 and row["of_disk"][0] > 0
 
 
+def test_sort_delivery(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None
+) -> None:
+    small = ["--size", "4M", "--cases", "memory,cores", "--repeats", 1, "--folder", spill_dir]
+    content = measured(run, build_dir, tmp_path, "sort", *small, script_name="delivery.py")
+    memory, cores = content["cases"]["memory"], content["cases"]["cores"]
+    assert_is_spread(memory["ratio"], 1)
+    assert cores["ratio"] is None and list(cores["samples"]) == ["one-sided"]
+    [two_sided], [one_sided] = memory["samples"]["two-sided"], memory["samples"]["one-sided"]
+    assert (two_sided["sorters"], one_sided["sorters"]) == (1, 2)
+    assert 0 < sum(one_sided["shares"].values()) <= 1
+
+
+def test_sort_of_skewed_keys(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None
+) -> None:
+    small = ["--size", "4M", "--jobs", "unlimited", "--keys", "zipf", "--repeats", 1, "--folder", spill_dir]
+    content = measured(run, build_dir, tmp_path, "sort", *small, script_name="skew.py")
+    samples = content["jobs"]["unlimited"]
+    assert list(samples) == ["uniform", "zipf"]
+    assert all(sample["wall_s"] > sample["total_s"] > 0 for [sample] in samples.values())
+
+
 def test_streams(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:
     words = [sys.executable, SOURCE / "bench" / "keyvalue" / "streams.py", "--build", build_dir, "--mpi", flavour]
     words += ["--rates", "1000,2000", "--seconds", 1, "--repeats", 1, "--peer-folder", tmp_path / "none"]

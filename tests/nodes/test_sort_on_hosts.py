@@ -40,11 +40,6 @@ def sort(run: Runner, words: List[object], tmp_path: Path) -> Callable[..., Fini
     return run_sort
 
 
-def require_one_sided_calls(flavour: str) -> None:
-    if flavour != "mpich":
-        pytest.skip("NOT TESTED: Debian's Open MPI fails in one-sided calls between hosts by itself")
-
-
 def names_in(folder: Path) -> List[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -58,9 +53,8 @@ def names_in(folder: Path) -> List[str]:
     ],
 )
 def test_finds_the_same_on_hosts(
-    sort: Callable[..., Finished], flavour: str, tmp_path: Path, options: List[object], is_in_memory: bool
+    sort: Callable[..., Finished], tmp_path: Path, options: List[object], is_in_memory: bool
 ) -> None:
-    require_one_sided_calls(flavour)
     source = written(tmp_path / "files" / "records", records(random_keys(1_000_000)))
     page = tmp_path / "page"
     sort(*options, "--summary", "json", "--summary-file", page, "records")
@@ -70,9 +64,8 @@ def test_finds_the_same_on_hosts(
 
 
 def test_the_host_with_the_least_memory_counts(
-    sort: Callable[..., Finished], words: List[object], flavour: str, network: Network, tmp_path: Path
+    sort: Callable[..., Finished], words: List[object], network: Network, tmp_path: Path
 ) -> None:
-    require_one_sided_calls(flavour)
     source = written(tmp_path / "files" / "records", records(random_keys(1_000_000)))
     hosts = zip(network.hosts, ("", "memory=48M", ""))
     (tmp_path / "hosts").write_text("".join(f"{host} {own}\n" for host, own in hosts))
@@ -128,6 +121,26 @@ def test_a_host_that_has_not_the_spill_directory_is_named(
     message = sort("-n", 2, "--memory", "256M", source, status=1).stderr
     assert f"spillway: host {network.name_of(network.hosts[1])} cannot take part\n" in message
     assert "  Cause:  spill directory /not/there: does not exist.\n" in message
+    assert not names_in(tmp_path / "files")
+
+
+@pytest.mark.libraries_in_turn
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_the_job_begins_leaves_nothing(
+    run: Runner, words: List[object], tmp_path: Path, number: signal.Signals
+) -> None:
+    """What the command has beside the output is there before the job is."""
+    source = written(tmp_path / "records", records(random_keys(100)))
+    (tmp_path / "files").mkdir()
+    job = run.start([*words, "-n", 3, "--memory", "48M", "--output", tmp_path / "files" / "sorted", source])
+    deadline = time.monotonic() + LIMIT_S
+    while not list((tmp_path / "files").glob(".spillway-sort-*")) and time.monotonic() < deadline:
+        time.sleep(0.0005)
+    job.send_signal(number)
+    _, message = job.communicate(timeout=LIMIT_S)
+    assert job.returncode == 128 + number, message
+    ends = f"sort was ended by {number.name};", f"the job was ended by signal {int(number)} "
+    assert any(f"spillway: {end}" in message for end in ends), message
     assert not names_in(tmp_path / "files")
 
 

@@ -65,7 +65,14 @@ def test_through_the_spill_directory(sort: Callable[..., Finished], tmp_path: Pa
     report = json.loads(page.read_text())
     assert report["in_memory"] is False
     assert report["buckets"] >= 8
-    assert report["written_bytes"] > 1.9 * source.stat().st_size
+    size = source.stat().st_size
+    assert report["written_bytes"] > 1.9 * size
+    disks = [report[f"{stage}_disk"] for stage in ("sample", "distribute", "finish")]
+    for name in ("read_bytes", "written_bytes"):
+        assert sum(disk[name] for disk in disks) == report[name]
+    assert [disk["read_bytes"] >= size for disk in disks] == [False, True, True]
+    assert [disk["written_bytes"] >= 0.9 * size for disk in disks] == [False, True, True]
+    assert all(disk["busy"] is None or 0 <= disk["busy"] <= 1 for disk in disks)
 
 
 @pytest.mark.parametrize("memory", ["256M", SPILLED_MEMORY])
@@ -384,6 +391,20 @@ def is_being_written(tmp_path: Path) -> bool:
         with open(path, "rb") as file:
             return file.read(8) != bytes(8)
     return False
+
+
+@pytest.mark.libraries_in_turn
+def test_more_files_than_a_command_line_has_room_for(sort: Callable[..., Finished], tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 50)
+    folder.mkdir()
+    rows = records(random_keys(14_000))
+    names = [f"{number:0200}" for number in range(len(rows) - 1)] + [os.fsdecode(b"-x\n\xff")]
+    for name, row in zip(names, rows):
+        (folder / name).write_bytes(bytes(row))
+    assert sum(len(os.fsencode(folder / name)) for name in names) > os.sysconf("SC_ARG_MAX")
+    sort("--output", tmp_path / "sorted", "--memory", "128M", "-n", 2, folder / "*")
+    whole = written(tmp_path / "records", rows)
+    expect_sorted(tmp_path / "sorted", [whole])
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

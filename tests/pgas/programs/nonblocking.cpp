@@ -1,5 +1,7 @@
 // nonblocking FILE: PE 0 puts data with a signal to the last PE, which meanwhile makes no call of MPI or of this
 // library until PE 0, back from its call, has made FILE. So who waits in the call for the other side waits too long.
+// Then, that signals are given without a call of pgas_quiet(): at once where memory is direct, else in calls that bring
+// data, too.
 #include <spillway/pgas.h>
 #include <unistd.h>
 
@@ -29,6 +31,41 @@ bool is_patterned(const int* data, int tag) {
   for (size_t i = 0; i < kCount; ++i)
     if (data[i] != pattern(0, tag, i)) return false;
   return true;
+}
+
+// A loop of gets is all that PE 0 does until the answer is there.
+void get_until_answered(CheckedProgram& program, uint64_t* words) {
+  uint64_t* const signal = words;
+  uint64_t* const answer = words + 1;
+  const int target = program.size() - 1;
+  if (program.rank() == 0 && target != 0) {
+    const int value = 7;
+    int* const place = reinterpret_cast<int*>(words + 2);
+    pgas_int_put_signal_nbi(place, &value, 1, signal, 5, PGAS_SIGNAL_SET, target);
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (pgas_uint64_g(answer, target) != 6 && std::chrono::steady_clock::now() < end) {
+    }
+    program.equal(pgas_uint64_g(answer, target), 6U);
+  }
+  if (program.rank() == target && target != 0) {
+    program.equal(pgas_signal_wait_until(signal, PGAS_CMP_NE, 0), 5U);
+    program.equal(*reinterpret_cast<int*>(words + 2), 7);
+    pgas_uint64_atomic_set(answer, 6, target);
+  }
+  pgas_barrier_all();
+}
+
+void signal_at_once_within_a_node(CheckedProgram& program, uint64_t* words) {
+  if (program.rank() == 0)
+    for (int pe = 0; pe < program.size(); ++pe) {
+      const auto* const seen = static_cast<const uint64_t*>(pgas_ptr(words, pe));
+      if (seen == nullptr) continue;
+      const uint64_t value = 3;
+      pgas_uint64_put_signal_nbi(words + 1, &value, 1, words, 4, PGAS_SIGNAL_SET, pe);
+      program.equal(__atomic_load_n(seen, __ATOMIC_ACQUIRE), 4U);
+      program.equal(seen[1], 3U);
+    }
+  pgas_barrier_all();
 }
 
 }  // namespace
@@ -69,6 +106,10 @@ int main(int argc, char** argv) {
     pgas_quiet();
   }
   pgas_barrier_all();
+  uint64_t* const words = static_cast<uint64_t*>(pgas_calloc(8, sizeof(uint64_t)));
+  get_until_answered(program, words);
+  signal_at_once_within_a_node(program, words + 4);
+  pgas_free(words);
   pgas_free(signal);
   pgas_free(data);
   pgas_finalize();
