@@ -79,9 +79,15 @@ void pgas_getmem_nbi(void* dest, const void* source, size_t bytes, int pe);
 void pgas_putmem_signal(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
                         int operation, int pe);
 /* The same, but `source` stays untouched until pgas_quiet(). To another node it does not wait for the data to be there:
- * the next call that waits gives the signal, pgas_quiet() at the latest. */
+ * a later call gives the signal, pgas_quiet() at the latest. */
 void pgas_putmem_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
                             int operation, int pe);
+/* The same with a handle, which OpenSHMEM has not and hybrid-sort.txt asks for: pgas_put_is_complete() is 1 when the
+ * data are there, the signal has been given and `source` may be written again. It lets go on
+ * what has been begun. */
+uint64_t pgas_putmem_signal_begin(void* dest, const void* source, size_t bytes, uint64_t* signal_address,
+                                  uint64_t signal, int operation, int pe);
+int pgas_put_is_complete(uint64_t handle);
 /* The value of a signal of this PE. */
 uint64_t pgas_signal_fetch(const uint64_t* signal_address);
 /* Waits until it compares so, and returns it. */

@@ -229,6 +229,17 @@ SPILLWAY_EXPORT void pgas_putmem_signal_nbi(void* dest, const void* source, size
          [&] { running().operations.put_signal(dest, source, bytes, signal_address, signal, operation, pe, false); });
 }
 
+SPILLWAY_EXPORT uint64_t pgas_putmem_signal_begin(void* dest, const void* source, size_t bytes,
+                                                  uint64_t* signal_address, uint64_t signal, int operation, int pe) {
+  return answer(__func__, [&] {
+    return running().operations.put_signal(dest, source, bytes, signal_address, signal, operation, pe, false);
+  });
+}
+
+SPILLWAY_EXPORT int pgas_put_is_complete(uint64_t handle) {
+  return answer(__func__, [&] { return running().operations.is_complete(handle) ? 1 : 0; });
+}
+
 SPILLWAY_EXPORT uint64_t pgas_signal_fetch(const uint64_t* signal_address) {
   return answer(__func__, [&] {
     Job& here = running();

@@ -181,15 +181,27 @@ void OneSided::put(void* dest, const void* source, uint64_t bytes, int pe, bool 
     copy(memory, source, bytes);
     return heap_->bell(pe).ring();
   }
+  begin_put(dest, source, bytes, pe, false);
+  if (is_blocking) MPI_Win_flush_local(pe, heap_->window());
+}
+
+// To another node. The request is that of the last part.
+MPI_Request OneSided::begin_put(void* dest, const void* source, uint64_t bytes, int pe, bool has_request) {
   const MPI_Aint begin = displacement(dest, bytes);
+  MPI_Request request = MPI_REQUEST_NULL;
   for (uint64_t done = 0; done < bytes;) {
     const int part = static_cast<int>(std::min(bytes - done, kMostOfOneCall));
-    MPI_Put(static_cast<const char*>(source) + done, part, MPI_BYTE, pe, begin + static_cast<MPI_Aint>(done), part,
-            MPI_BYTE, heap_->window());
+    const char* const from = static_cast<const char*>(source) + done;
+    const MPI_Aint to = begin + static_cast<MPI_Aint>(done);
     done += static_cast<uint64_t>(part);
+    if (has_request && done == bytes) {
+      MPI_Rput(from, part, MPI_BYTE, pe, to, part, MPI_BYTE, heap_->window(), &request);
+    } else {
+      MPI_Put(from, part, MPI_BYTE, pe, to, part, MPI_BYTE, heap_->window());
+    }
   }
   note_open(pe);
-  if (is_blocking) MPI_Win_flush_local(pe, heap_->window());
+  return request;
 }
 
 void OneSided::get(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking) {
@@ -213,29 +225,57 @@ void OneSided::get(void* dest, const void* source, uint64_t bytes, int pe, bool 
   give_time_to_mpi_sometimes();
 }
 
-void OneSided::put_signal(void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal,
-                          int operation, int pe, bool is_blocking) {
+uint64_t OneSided::put_signal(void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal,
+                              int operation, int pe, bool is_blocking) {
   if (operation != PGAS_SIGNAL_SET && operation != PGAS_SIGNAL_ADD)
     throw Failure("signal operation " + std::to_string(operation) + " does not exist",
                   "take PGAS_SIGNAL_SET or PGAS_SIGNAL_ADD");
   check_aligned(signal_address, sizeof signal);
-  direct(signal_address, sizeof signal, pe);  // fails before anything is put
-  put(dest, source, bytes, pe, false);
-  const Signal given{operation == PGAS_SIGNAL_SET ? PGAS_OPERATION_SET : PGAS_OPERATION_ADD, signal_address, signal,
-                     pe};
+  const bool is_direct = direct(signal_address, sizeof signal, pe) != nullptr;  // fails before anything is put
+  Signal given{operation == PGAS_SIGNAL_SET ? PGAS_OPERATION_SET : PGAS_OPERATION_ADD,
+               signal_address,
+               signal,
+               pe,
+               ++last_signal_,
+               MPI_REQUEST_NULL};
+  if (is_direct || bytes == 0) {
+    put(dest, source, bytes, pe, false);
+  } else {
+    given.data = begin_put(dest, source, bytes, pe, !is_blocking);
+  }
   if (heap_->is_all_direct()) {
     atomic(given.operation, given.address, given.operand, 0, sizeof signal, pe);
-    return;
+  } else {
+    signals_.push_back(given);
+    if (is_blocking || is_direct) give_signals_to(pe, true);
   }
-  signals_.push_back(given);
-  if (is_blocking || direct(signal_address, sizeof signal, pe) != nullptr) give_signals_to(pe);
+  return given.number;
 }
 
-void OneSided::give_signals_to(int pe) {
+bool OneSided::is_complete(uint64_t put_with_signal) {
+  const auto is_it = [&](const Signal& signal) { return signal.number == put_with_signal; };
+  if (std::none_of(signals_.begin(), signals_.end(), is_it)) return true;
+  give_time_to_mpi();
+  return std::none_of(signals_.begin(), signals_.end(), is_it);
+}
+
+// In the order of the calls; where it does not wait, up to the first one to a PE whose data have not left this one: a
+// flush would wait for these, too.
+void OneSided::give_signals_to(int pe, bool waits) {
   if (signals_.empty()) return;
   std::vector<Signal> due;
   std::vector<Signal> later;
-  for (const Signal& signal : signals_) (pe == kAllPes || signal.pe == pe ? due : later).push_back(signal);
+  for (Signal& signal : signals_) {
+    const auto is_to_same = [&](const Signal& other) { return other.pe == signal.pe; };
+    int has_left = 0;
+    if (waits) {
+      has_left = pe == kAllPes || signal.pe == pe;
+      if (has_left != 0) MPI_Wait(&signal.data, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Test(&signal.data, &has_left, MPI_STATUS_IGNORE);
+    }
+    (has_left != 0 && std::none_of(later.begin(), later.end(), is_to_same) ? due : later).push_back(signal);
+  }
   signals_ = std::move(later);
   for (const Signal& signal : due)
     if (is_open_[static_cast<size_t>(signal.pe)]) flush(signal.pe);
@@ -287,7 +327,7 @@ uint64_t OneSided::atomic(pgas_operation operation, void* address, uint64_t oper
 
 // MPI delivers what comes from other nodes while it is called, and Spillway gives the slot to others.
 void OneSided::give_time_to_mpi() {
-  give_signals();
+  give_signals_to(kAllPes, false);
   int has_message = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, heap_->pes(), &has_message, MPI_STATUS_IGNORE);
   // Not where it would wait for what this PE has begun.

@@ -7,7 +7,8 @@
 // changes a number is a compare-and-swap.
 //
 // What is to be signalled to another node follows its data, and only a flush, which waits for the other side, says that
-// these are there. Signals that must not wait for that are queued until a call that may.
+// these are there. Signals that must not wait for that are queued until their data have left this PE, and then until a
+// call that may wait for the rest.
 #pragma once
 
 #include <spillway/pgas.h>
@@ -30,11 +31,13 @@ class OneSided {
   void put(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking);
   // With `is_blocking`, `dest` has it at the return.
   void get(void* dest, const void* source, uint64_t bytes, int pe, bool is_blocking);
-  // With `is_blocking`, `source` is free again at the return, and the signal given.
-  void put_signal(void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal,
-                  int operation, int pe, bool is_blocking);
-  // Gives the signals that are queued, when their data are there. For calls that wait for others.
-  void give_signals() { give_signals_to(kAllPes); }
+  // With `is_blocking`, `source` is free again at the return, and the signal given. Returns what is_complete() takes.
+  uint64_t put_signal(void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal,
+                      int operation, int pe, bool is_blocking);
+  // Whether that put with signal is over: its signal has been given.
+  bool is_complete(uint64_t put_with_signal);
+  // Gives all signals that are queued, when their data are there. For calls that end when others have come there, too.
+  void give_signals() { give_signals_to(kAllPes, true); }
 
   // The value before. `bytes`: 4 or 8.
   uint64_t atomic(pgas_operation operation, void* address, uint64_t operand, uint64_t expected, uint64_t bytes, int pe);
@@ -55,6 +58,8 @@ class OneSided {
     uint64_t* address;
     uint64_t operand;
     int pe;
+    uint64_t number;
+    MPI_Request data;  // over when they have left this PE
   };
 
   void check_pe(int pe) const;
@@ -62,7 +67,8 @@ class OneSided {
   MPI_Aint displacement(const void* address, uint64_t bytes) const;
   void note_open(int pe);
   void flush(int pe);
-  void give_signals_to(int pe);
+  MPI_Request begin_put(void* dest, const void* source, uint64_t bytes, int pe, bool has_request);
+  void give_signals_to(int pe, bool waits);
   template <typename T>
   T atomic_by_mpi(pgas_operation operation, MPI_Aint at, T operand, T expected, int pe);
   void give_time_to_mpi();
@@ -72,6 +78,7 @@ class OneSided {
   std::vector<bool> is_open_;  // by PE: has operations that have not been flushed
   std::vector<int> open_;
   std::vector<Signal> signals_;  // queued, in the order of the calls
+  uint64_t last_signal_ = 0;
   // What numbers of other PEs may be: those that this PE has seen last. A wrong guess costs another round trip.
   std::array<uint64_t, kGuesses> guesses_{};
   uint64_t longest_sleep_ns_;

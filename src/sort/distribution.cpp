@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "sort/aligned_memory.h"
@@ -34,6 +35,8 @@ void Distribution::run() {
     bool has_moved = io_.progress();
     has_moved |= take_blocks();
     for (Reading& reading : readings_) has_moved |= advance(reading);
+    for (Reading& reading : readings_)
+      if (reading.step == Step::over && reading.memory.data() != nullptr) spare_.push_back(std::move(reading.memory));
     std::erase_if(readings_, [](const Reading& reading) { return reading.step == Step::over; });
     has_moved |= use_next_block();
     if (progress_.is_due())
@@ -60,27 +63,37 @@ bool Distribution::take_blocks() {
   reading.block = block;
   reading.of = plan_.block(block);
   reading.place = staging_.place_of(block);
+  if (staging_.direct(reading.place) == nullptr) start_reading(reading, memory_for(reading));
   return true;
 }
 
+// On this node a block is read into its place, once that is free. To another node it is read first.
 bool Distribution::advance(Reading& reading) {
+  char* const direct = staging_.direct(reading.place);
   switch (reading.step) {
     case Step::claiming: {
+      // One after the other: whatever is done to a sorter on another node waits for what is on its way there.
+      if (is_delivering_to(reading.place.sorter)) return false;
       const uint64_t rings = staging_.rings();
       if (reading.waits_for_ring && rings == reading.rings) return false;
       reading.rings = rings;
       const Staging::Claim claim = staging_.claim(reading.place);
       reading.waits_for_ring = claim == Staging::Claim::later;
       if (claim != Staging::Claim::free) return false;
-      start_reading(reading);
+      if (direct != nullptr) {
+        start_reading(reading, direct);
+      } else {
+        reading.delivery = staging_.deliver(reading.place, reading.memory.data(), reading.of.read_bytes);
+        reading.step = Step::delivering;
+      }
       return true;
     }
     case Step::read:
-      if (reading.memory.data() == nullptr) {
-        staging_.say_delivered(reading.place);
-      } else {
-        staging_.deliver(reading.place, reading.memory.data(), reading.of.read_bytes);
-      }
+      if (direct != nullptr) staging_.say_delivered(reading.place);
+      reading.step = direct != nullptr ? Step::over : Step::claiming;
+      return true;
+    case Step::delivering:
+      if (!staging_.has_been_delivered(reading.delivery)) return false;
       reading.step = Step::over;
       return true;
     default:
@@ -88,12 +101,20 @@ bool Distribution::advance(Reading& reading) {
   }
 }
 
-void Distribution::start_reading(Reading& reading) {
-  char* to = staging_.direct(reading.place);
-  if (to == nullptr) {
-    reading.memory = AlignedMemory(slot_bytes_);
-    to = reading.memory.data();
-  }
+bool Distribution::is_delivering_to(int sorter) const {
+  return std::any_of(readings_.begin(), readings_.end(), [&](const Reading& reading) {
+    return reading.step == Step::delivering && reading.place.sorter == sorter;
+  });
+}
+
+char* Distribution::memory_for(Reading& reading) {
+  if (spare_.empty()) spare_.emplace_back(slot_bytes_);
+  reading.memory = std::move(spare_.back());
+  spare_.pop_back();
+  return reading.memory.data();
+}
+
+void Distribution::start_reading(Reading& reading, char* to) {
   const uint64_t needed = reading.of.read_bytes;
   reading.step = Step::reading;
   const std::shared_ptr<DirectFile> file = files_.open(reading.of.file);

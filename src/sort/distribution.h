@@ -27,7 +27,7 @@ class Distribution {
   const ReadStageTimes& times() const { return times_; }
 
  private:
-  enum class Step { claiming, reading, read, over };
+  enum class Step { claiming, reading, read, delivering, over };
   // A block on its way.
   struct Reading {
     uint64_t block;
@@ -35,13 +35,16 @@ class Distribution {
     Staging::Place place;
     Step step = Step::claiming;
     bool waits_for_ring = false;
-    uint64_t rings = 0;    // before it began to wait
+    uint64_t rings = 0;  // before it began to wait
+    uint64_t delivery = 0;
     AlignedMemory memory;  // where the sorter is on another node
   };
 
   bool take_blocks();
   bool advance(Reading& reading);
-  void start_reading(Reading& reading);
+  bool is_delivering_to(int sorter) const;
+  char* memory_for(Reading& reading);
+  void start_reading(Reading& reading, char* to);
   bool use_next_block();
   void deal_out(const char* memory, const InputPlan::Block& block);
   void idle(uint64_t rings);
@@ -55,7 +58,8 @@ class Distribution {
   const uint64_t slot_bytes_;
   bool has_more_to_read_;
   std::vector<Reading> readings_;
-  uint64_t used_ = 0;  // blocks that have come here and are in the store
+  std::vector<AlignedMemory> spare_;  // of readings that are over
+  uint64_t used_ = 0;                 // blocks that have come here and are in the store
   uint64_t own_blocks_;
   ReadStageTimes times_;
   Pause pause_;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kLeastMemory = 48 * kMiB;
-constexpr uint64_t kMostBlockBytes = 4 * kMiB;
+constexpr uint64_t kMostBlockBytes = 4 * kMiB;             // larger ones are in no cache,
+constexpr uint64_t kMostBlockBytesAmongNodes = 16 * kMiB;  // but there each takes some round trips
 constexpr uint64_t kLeastBlockBytes = 64 << 10;
 constexpr uint64_t kMostChunkBytes = kMiB;
 constexpr uint64_t kLeastChunkBytes = 32 << 10;
@@ -33,16 +34,19 @@ constexpr double kUnevenLines = 2 * kUneven;
 
 }  // namespace
 
-MemoryPlan MemoryPlan::make(const Records& records, uint64_t sorters, uint64_t owners, uint64_t memory_bytes,
-                            uint64_t shared_bytes) {
+MemoryPlan MemoryPlan::make(const Records& records, const Processes& processes) {
   const uint64_t total_bytes = records.bytes;
+  const uint64_t sorters = processes.sorters;
+  const uint64_t memory_bytes = processes.memory_bytes;
+  const uint64_t shared_bytes = processes.shared_bytes;
   if (memory_bytes < kLeastMemory)
     throw Failure(std::to_string(memory_bytes / kMiB) + " MiB of memory for each process are too few to sort in",
                   "give " + std::to_string(kLeastMemory / kMiB) + " MiB to each (--memory), or use fewer (-n)");
   const double uneven = records.tail_bytes != 0 ? kUnevenLines : kUneven;
   MemoryPlan plan{};
   const uint64_t share = std::max<uint64_t>(total_bytes / sorters, 1);
-  const uint64_t block = std::clamp(std::min(share / 16, memory_bytes / 32), kLeastBlockBytes, kMostBlockBytes);
+  const uint64_t block = std::clamp(std::min({share / 16, memory_bytes / 32, shared_bytes / 16}), kLeastBlockBytes,
+                                    processes.are_on_several_nodes ? kMostBlockBytesAmongNodes : kMostBlockBytes);
   plan.block_bytes = std::max<uint64_t>(block / records.unit_bytes, 1) * records.unit_bytes;
   plan.slot_bytes = whole_blocks(plan.block_bytes + records.tail_bytes) + 2 * storage::kBlockBytes;
   plan.slots = kSlots;
@@ -67,7 +71,7 @@ MemoryPlan MemoryPlan::make(const Records& records, uint64_t sorters, uint64_t o
                 std::max(kMostBucketBytes, static_cast<double>(total_bytes) / kManyBuckets)});
   const auto rounds = static_cast<uint64_t>(static_cast<double>(share) / most_bucket_bytes) + 1;
   const uint64_t least_buckets = sorters * std::max<uint64_t>(rounds, share > kMiB ? kLeastRounds : 1);
-  plan.bucket_count = (least_buckets + owners - 1) / owners * owners;
+  plan.bucket_count = (least_buckets + processes.owners - 1) / processes.owners * processes.owners;
   plan.chunk_bytes = kMostChunkBytes;
   while (plan.chunk_bytes * plan.bucket_count > memory_bytes / 4 && plan.chunk_bytes > kLeastChunkBytes)
     plan.chunk_bytes /= 2;

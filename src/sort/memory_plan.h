@@ -21,11 +21,15 @@ struct MemoryPlan {
     uint64_t unit_bytes;   // blocks are a whole number of so many,
     uint64_t tail_bytes;   // and so many are read behind each
   };
-  // Of `sorters` each has records of all buckets, which `owners` finish, as many each. `memory_bytes` are one
-  // process's, and `shared_bytes` what it may have of the memory that processes share. Throws Failure where one of them
-  // is too little.
-  static MemoryPlan make(const Records& records, uint64_t sorters, uint64_t owners, uint64_t memory_bytes,
-                         uint64_t shared_bytes);
+  struct Processes {
+    uint64_t sorters;       // of which each has records of all buckets,
+    uint64_t owners;        // which these finish, as many each
+    uint64_t memory_bytes;  // of one
+    uint64_t shared_bytes;  // what it may have of the memory that processes share
+    bool are_on_several_nodes;
+  };
+  // Throws Failure where the memory, or the shared one, is too little.
+  static MemoryPlan make(const Records& records, const Processes& processes);
 };
 
 }  // namespace spillway::sort

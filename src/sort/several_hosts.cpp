@@ -19,14 +19,23 @@
 namespace spillway::sort {
 namespace {
 
-bool is_first_of_host() {
+// Among how many processes of this host.
+struct PlaceOnHost {
+  int process;
+  int processes;
+};
+
+PlaceOnHost place_on_host() {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
-  int process = 0;
-  MPI_Comm_rank(host, &process);
+  PlaceOnHost place{};
+  MPI_Comm_rank(host, &place.process);
+  MPI_Comm_size(host, &place.processes);
   MPI_Comm_free(&host);
-  return process == 0;
+  return place;
 }
+
+bool is_first_of_host() { return place_on_host().process == 0; }
 
 // The same for all processes of a machine, also in containers; another one for each machine.
 std::string machine() {
@@ -37,6 +46,14 @@ std::string machine() {
 }
 
 }  // namespace
+
+bool are_on_several_nodes() {
+  int processes = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &processes);
+  int is_among_others = place_on_host().processes < processes ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &is_among_others, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return is_among_others != 0;
+}
 
 uint64_t memory_of_process(uint64_t processes, uint64_t reserve) {
   spillway_usage usage{};

@@ -12,6 +12,9 @@ namespace spillway::sort {
 // All are collective over MPI_COMM_WORLD. Of those that throw Failure one process of each host that it is about does;
 // the others wait for it, and for the end of the job.
 
+// Hosts, or what Spillway takes for nodes.
+bool are_on_several_nodes();
+
 // In bytes, what each process may use, the same in all: of its node's budget (--memory) in `processes` equal parts one,
 // without `reserve`. The least of all nodes counts, as all processes have buffers of one size. Throws Failure where no
 // Spillway is that knows of a budget.

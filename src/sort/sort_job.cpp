@@ -195,8 +195,9 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   const auto stored_bytes =
       static_cast<uint64_t>(static_cast<double>(total_bytes) / size.file_bytes * size.bucket_bytes);
   const MemoryPlan memory =
-      MemoryPlan::make({stored_bytes, size.bucket_bytes, layout.unit_bytes(), Dealer::tail_bytes(layout)}, sorter_count,
-                       static_cast<uint64_t>(processes), settings.memory_bytes, shared_memory_bytes());
+      MemoryPlan::make({stored_bytes, size.bucket_bytes, layout.unit_bytes(), Dealer::tail_bytes(layout)},
+                       {sorter_count, static_cast<uint64_t>(processes), settings.memory_bytes, shared_memory_bytes(),
+                        are_on_several_nodes()});
   if (!memory.is_in_memory) require_spill_room(settings, is_sorter ? stored_bytes / sorter_count : 0);
   const JobOutput output = make_output();
   report.is_in_memory = memory.is_in_memory;

@@ -52,14 +52,15 @@ char* Staging::direct(const Place& place) const {
 
 void Staging::say_delivered(const Place& place) {
   pgas_uint64_atomic_set(status(place.slot), SlotState::full(place.lap), place.sorter);
-  ring_sorter(place.sorter);
+  if (is_all_direct_) ring(place.sorter);  // others look for themselves, and to them it would be one round trip more
 }
 
-void Staging::deliver(const Place& place, const char* data, uint64_t bytes) {
-  pgas_putmem_signal(memory_ + place.slot * slot_bytes_, data, bytes, status(place.slot), SlotState::full(place.lap),
-                     PGAS_SIGNAL_SET, place.sorter);
-  ring_sorter(place.sorter);
+uint64_t Staging::deliver(const Place& place, const char* data, uint64_t bytes) {
+  return pgas_putmem_signal_begin(memory_ + place.slot * slot_bytes_, data, bytes, status(place.slot),
+                                  SlotState::full(place.lap), PGAS_SIGNAL_SET, place.sorter);
 }
+
+bool Staging::has_been_delivered(uint64_t delivery) { return pgas_put_is_complete(delivery) != 0; }
 
 const char* Staging::arrived(uint64_t index) const {
   const uint64_t slot = index % places_.slots();
@@ -79,11 +80,6 @@ void Staging::let_others_in() { pgas_uint64_test(words_ + kBell, PGAS_CMP_EQ, UI
 uint64_t Staging::rings() const { return pgas_signal_fetch(words_ + kBell); }
 
 void Staging::ring(int pe) { pgas_uint64_atomic_inc(words_ + kBell, pe); }
-
-// Who may sleep. Others look for themselves, and to them it would be one round trip more.
-void Staging::ring_sorter(int pe) {
-  if (is_all_direct_) ring(pe);
-}
 
 void Staging::wait_for_ring(uint64_t rings) { pgas_uint64_wait_until(words_ + kBell, PGAS_CMP_NE, rings); }
 

@@ -37,9 +37,11 @@ class Staging {
   Claim claim(const Place& place);
   // Where the place is in this process's memory; nullptr on another node.
   char* direct(const Place& place) const;
-  // The data are where direct() is, or are copied there. Rings the sorter's bell if all PEs are on one node.
+  // The data are where direct() is. Rings the sorter's bell if all PEs are on one node.
   void say_delivered(const Place& place);
-  void deliver(const Place& place, const char* data, uint64_t bytes);
+  // To another node. `data` stay until what it returns has_been_delivered().
+  uint64_t deliver(const Place& place, const char* data, uint64_t bytes);
+  bool has_been_delivered(uint64_t delivery);
 
   // Of `block_count` blocks, how many come to this PE; and the number of the `index`th.
   uint64_t own_count(uint64_t block_count) const { return places_.count_of(turn_, block_count); }
@@ -62,7 +64,6 @@ class Staging {
  private:
   uint64_t* status(uint64_t slot) const { return words_ + 2 + slot; }
   void ring(int pe);
-  void ring_sorter(int pe);
 
   const BlockPlaces places_;
   const uint64_t slot_bytes_;

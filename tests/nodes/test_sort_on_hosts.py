@@ -63,6 +63,24 @@ def test_finds_the_same_on_hosts(
     assert names_in(tmp_path / "files") == ["records", "sorted"]
 
 
+@pytest.mark.libraries_in_turn
+def test_two_sided_delivery_between_hosts(sort: Callable[..., Finished], tmp_path: Path) -> None:
+    """The first host reads; on the others one of three processes only receives."""
+    source = written(tmp_path / "files" / "records", records(random_keys(600_000)))
+    sort("-n", 9, "--readers", 3, "--delivery", "two-sided", "--memory", "192M", "records")
+    expect_sorted(tmp_path / "files" / "sorted", [source])
+
+
+@pytest.mark.libraries_in_turn
+def test_lines_in_parts_on_hosts(sort: Callable[..., Finished], tmp_path: Path) -> None:
+    lines = [f"{number * 7919 % 200_003:x} {'line ' * (number % 30)}\n".encode() for number in range(200_000)]
+    (tmp_path / "files" / "lines").write_bytes(b"".join(lines))
+    sort("-n", 3, "--lines", "--parts", "--memory", "64M", "lines")
+    parts = sorted((tmp_path / "files" / "sorted").glob("part-*"))
+    assert len(parts) == 3 and all(part.stat().st_size > 0 for part in parts)
+    assert b"".join(part.read_bytes() for part in parts) == b"".join(sorted(lines))
+
+
 def test_the_host_with_the_least_memory_counts(
     sort: Callable[..., Finished], words: List[object], network: Network, tmp_path: Path
 ) -> None:

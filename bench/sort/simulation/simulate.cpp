@@ -89,8 +89,9 @@ Model model_of(int argc, char** argv, Design design) {
 
 sort::MemoryPlan plan_of(const Model& model) {
   try {
-    return sort::MemoryPlan::make({model.bytes, kRecordBytes, kRecordBytes, 0}, model.sorters(), model.sorters(),
-                                  model.memory_of_process, model.shared_memory_of_process);
+    return sort::MemoryPlan::make(
+        {model.bytes, kRecordBytes, kRecordBytes, 0},
+        {model.sorters(), model.sorters(), model.memory_of_process, model.shared_memory_of_process, model.hosts() > 1});
   } catch (const sort::Failure& failure) {
     const std::string why = failure.what();
     std::printf("{\"refused\": \"%s\", \"simgrid\": \"%s\"}\n", why.substr(0, why.find('\n')).c_str(),

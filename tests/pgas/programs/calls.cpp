@@ -367,6 +367,36 @@ void check_spinning(CheckedProgram& program) {
   pgas_free(lock);
 }
 
+// The source is written again as soon as a put is complete, while others are on their way.
+void check_handles(CheckedProgram& program) {
+  constexpr size_t kPuts = 20;
+  constexpr size_t kAtATime = 3;
+  int* const data = symmetric<int>(kPuts * kCount);
+  uint64_t* const signal = symmetric<uint64_t>(1);
+  std::vector<int> sources[kAtATime];
+  uint64_t handles[kAtATime] = {};
+  for (size_t put = 0; put < kPuts; ++put) {
+    const size_t place = put % kAtATime;
+    while (put >= kAtATime && pgas_put_is_complete(handles[place]) == 0) {
+    }
+    std::vector<int>& source = sources[place];
+    source.resize(kCount);
+    const std::vector<int> own = patterned(program.rank(), static_cast<int>(put), kCount);
+    std::copy(own.begin(), own.end(), source.begin());
+    handles[place] = pgas_putmem_signal_begin(data + put * kCount, source.data(), kCount * sizeof(int), signal, 1,
+                                              PGAS_SIGNAL_ADD, program.right());
+  }
+  for (uint64_t handle : handles)
+    while (pgas_put_is_complete(handle) == 0) {
+    }
+  program.equal(pgas_signal_wait_until(signal, PGAS_CMP_GE, kPuts), kPuts);
+  for (size_t put = 0; put < kPuts; ++put)
+    program.holds(is_patterned(data + put * kCount, program.left(), static_cast<int>(put), kCount));
+  pgas_barrier_all();
+  pgas_free(signal);
+  pgas_free(data);
+}
+
 // MPI's own messages go on meanwhile: a large one waits for its receiver, who waits for a signal.
 void check_beside_messages(CheckedProgram& program) {
   constexpr size_t kLarge = 300000;
@@ -395,6 +425,7 @@ int main(int argc, char** argv) {
   check_put_and_get(program);
   check_types(program);
   check_signals(program);
+  check_handles(program);
   check_atomics(program);
   check_mixed_operations(program);
   check_spinning(program);

@@ -25,12 +25,13 @@ double uneven(const MemoryPlan::Records& records) { return records.tail_bytes !=
 
 // That, or a message where there is no room for a chunk of each bucket: of data that are much more than the square of
 // the memory, divided by the size of a chunk.
-void expect_whole(const MemoryPlan::Records& records, uint64_t sorters, uint64_t owners, uint64_t memory) {
+void expect_whole(const MemoryPlan::Records& records, uint64_t sorters, uint64_t owners, uint64_t memory,
+                  bool are_on_nodes = false) {
   SCOPED_TRACE(std::to_string(records.bytes) + " bytes in units of " + std::to_string(records.unit_bytes) + ", " +
                std::to_string(sorters) + " sorters with " + std::to_string(memory));
   MemoryPlan plan{};
   try {
-    plan = MemoryPlan::make(records, sorters, owners, memory, kMuch);
+    plan = MemoryPlan::make(records, {sorters, owners, memory, kMuch, are_on_nodes});
   } catch (const Failure& failure) {
     const double with_index = 1 + BucketSorter::kEntryBytes / records.average_bytes;
     const auto most = static_cast<double>(memory) * static_cast<double>(memory) / (16 * 32 * 1024.0) / with_index;
@@ -60,7 +61,8 @@ TEST(MemoryPlanTest, what_a_process_has_is_enough_for_what_it_does) {
     for (const uint64_t bytes : {uint64_t{1}, 100 * uint64_t{7}, 3 * kMiB, 100 * kMiB, kGiB, 7 * kGiB})
       for (const uint64_t unit : {uint64_t{1}, uint64_t{8}, uint64_t{100}, kMiB})
         for (const uint64_t sorters : {uint64_t{1}, uint64_t{2}, uint64_t{3}, uint64_t{64}})
-          expect_whole(records_of(bytes, unit), sorters, sorters, memory);
+          for (const bool are_on_nodes : {false, true})
+            expect_whole(records_of(bytes, unit), sorters, sorters, memory, are_on_nodes);
 }
 
 TEST(MemoryPlanTest, lines_may_be_more_uneven) {
@@ -70,30 +72,39 @@ TEST(MemoryPlanTest, lines_may_be_more_uneven) {
 TEST(MemoryPlanTest, who_only_reads_finishes_buckets_too) { expect_whole(records_of(kGiB), 3, 5, 100 * kMiB); }
 
 TEST(MemoryPlanTest, what_fits_is_not_written) {
-  EXPECT_TRUE(MemoryPlan::make(records_of(100 * kMiB), 2, 2, 200 * kMiB, kMuch).is_in_memory);
-  EXPECT_FALSE(MemoryPlan::make(records_of(1000 * kMiB), 2, 2, 200 * kMiB, kMuch).is_in_memory);
+  EXPECT_TRUE(MemoryPlan::make(records_of(100 * kMiB), {2, 2, 200 * kMiB, kMuch, false}).is_in_memory);
+  EXPECT_FALSE(MemoryPlan::make(records_of(1000 * kMiB), {2, 2, 200 * kMiB, kMuch, false}).is_in_memory);
 }
 
 TEST(MemoryPlanTest, buckets_fit_into_the_memory_that_processes_share) {
-  const MemoryPlan plan = MemoryPlan::make(records_of(kGiB), 2, 2, 4 * kGiB, 64 * kMiB);
+  const MemoryPlan plan = MemoryPlan::make(records_of(kGiB), {2, 2, 4 * kGiB, 64 * kMiB, false});
   EXPECT_LE(plan.heap_bytes, 64 * kMiB);
-  EXPECT_GT(plan.bucket_count, MemoryPlan::make(records_of(kGiB), 2, 2, 4 * kGiB, kMuch).bucket_count);
+  EXPECT_GT(plan.bucket_count, MemoryPlan::make(records_of(kGiB), {2, 2, 4 * kGiB, kMuch, false}).bucket_count);
 }
 
 TEST(MemoryPlanTest, chunks_are_smaller_where_buckets_are_many) {
-  const MemoryPlan few = MemoryPlan::make(records_of(kGiB), 2, 2, 100 * kMiB, kMuch);
-  const MemoryPlan many = MemoryPlan::make(records_of(20 * kGiB), 2, 2, 100 * kMiB, kMuch);
+  const MemoryPlan few = MemoryPlan::make(records_of(kGiB), {2, 2, 100 * kMiB, kMuch, false});
+  const MemoryPlan many = MemoryPlan::make(records_of(20 * kGiB), {2, 2, 100 * kMiB, kMuch, false});
   EXPECT_LT(many.chunk_bytes, few.chunk_bytes);
   EXPECT_LE(many.chunk_bytes * many.bucket_count, 50 * kMiB);
 }
 
 void expect_refused(const MemoryPlan::Records& records, uint64_t memory, uint64_t shared, const std::string& cause) {
   try {
-    MemoryPlan::make(records, 2, 2, memory, shared);
+    MemoryPlan::make(records, {2, 2, memory, shared, false});
     ADD_FAILURE() << "not refused";
   } catch (const Failure& failure) {
     EXPECT_NE(std::string(failure.what()).find(cause), std::string::npos) << failure.what();
   }
+}
+
+TEST(MemoryPlanTest, blocks_are_larger_between_nodes_where_memory_is_much) {
+  const auto block_bytes = [](uint64_t memory, bool are_on_nodes) {
+    return MemoryPlan::make(records_of(8 * kGiB), {2, 2, memory, kMuch, are_on_nodes}).block_bytes;
+  };
+  EXPECT_LE(block_bytes(4 * kGiB, false), 4 * kMiB);
+  EXPECT_GT(block_bytes(4 * kGiB, true), 15 * kMiB);
+  EXPECT_LE(block_bytes(96 * kMiB, true), 3 * kMiB);
 }
 
 TEST(MemoryPlanTest, too_little_is_refused) {
