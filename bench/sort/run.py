@@ -4,6 +4,7 @@ GNU sort and Spillway's key-value TeraSort; and beside what the disk takes for r
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -101,7 +102,9 @@ class Stxxl(Contender):
 
     def command(self, work: Work) -> List[str]:
         memory = work.memory_bytes // 10 * (8 if work.is_limited else 10)
-        words = [self._program, work.input, work.output / "part", work.scratch, memory]
+        # The library writes logs to where it is started, if it is not told another place.
+        logs = [f"STXXLLOGFILE={os.devnull}", f"STXXLERRLOGFILE={os.devnull}"]
+        words = ["env", *logs, self._program, work.input, work.output / "part", work.scratch, memory]
         return into_folder(work.output, list(map(str, words)))
 
 

@@ -83,8 +83,8 @@ void pgas_putmem_signal(void* dest, const void* source, size_t bytes, uint64_t* 
 void pgas_putmem_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
                             int operation, int pe);
 /* The same with a handle, which OpenSHMEM has not and hybrid-sort.txt asks for: pgas_put_is_complete() is 1 when the
- * data are there, the signal has been given and `source` may be written again. It lets go on
- * what has been begun. */
+ * data are there, the signal has been given and `source` may be written again. It lets go on what has been begun, and
+ * waits for the other side to call MPI once the data have left this PE; then also for what has been put there since. */
 uint64_t pgas_putmem_signal_begin(void* dest, const void* source, size_t bytes, uint64_t* signal_address,
                                   uint64_t signal, int operation, int pe);
 int pgas_put_is_complete(uint64_t handle);

@@ -253,34 +253,41 @@ uint64_t OneSided::put_signal(void* dest, const void* source, uint64_t bytes, ui
 }
 
 bool OneSided::is_complete(uint64_t put_with_signal) {
+  if (put_with_signal == 0 || put_with_signal > last_signal_)
+    throw Failure("no put with signal has the handle " + std::to_string(put_with_signal),
+                  "take what pgas_putmem_signal_begin() has returned");
   const auto is_it = [&](const Signal& signal) { return signal.number == put_with_signal; };
   if (std::none_of(signals_.begin(), signals_.end(), is_it)) return true;
   give_time_to_mpi();
   return std::none_of(signals_.begin(), signals_.end(), is_it);
 }
 
-// In the order of the calls; where it does not wait, up to the first one to a PE whose data have not left this one: a
-// flush would wait for these, too.
+// To each PE in the order of the calls; where it does not wait, up to the first one whose data have not left this PE.
 void OneSided::give_signals_to(int pe, bool waits) {
-  if (signals_.empty()) return;
+  if (signals_.empty() || (is_giving_signals_ && !waits)) return;
   std::vector<Signal> due;
   std::vector<Signal> later;
+  std::vector<bool> has_later(is_open_.size());  // by PE
   for (Signal& signal : signals_) {
-    const auto is_to_same = [&](const Signal& other) { return other.pe == signal.pe; };
+    const auto to = static_cast<size_t>(signal.pe);
     int has_left = 0;
     if (waits) {
       has_left = pe == kAllPes || signal.pe == pe;
       if (has_left != 0) MPI_Wait(&signal.data, MPI_STATUS_IGNORE);
-    } else {
+    } else if (!has_later[to]) {
       MPI_Test(&signal.data, &has_left, MPI_STATUS_IGNORE);
     }
-    (has_left != 0 && std::none_of(later.begin(), later.end(), is_to_same) ? due : later).push_back(signal);
+    has_later[to] = has_left == 0;
+    (has_left != 0 ? due : later).push_back(signal);
   }
+  if (due.empty()) return;
   signals_ = std::move(later);
+  is_giving_signals_ = true;  // an atomic operation below may look for more, which come behind these
   for (const Signal& signal : due)
     if (is_open_[static_cast<size_t>(signal.pe)]) flush(signal.pe);
   for (const Signal& signal : due)
     atomic(signal.operation, signal.address, signal.operand, 0, sizeof signal.operand, signal.pe);
+  is_giving_signals_ = false;
 }
 
 template <typename T>
@@ -309,7 +316,8 @@ uint64_t OneSided::atomic(pgas_operation operation, void* address, uint64_t oper
   check_aligned(address, bytes);
   char* const memory = direct(address, bytes, pe);
   uint64_t before = 0;
-  if (heap_->is_all_direct()) {
+  const bool is_own_fetch = operation == PGAS_OPERATION_FETCH && pe == heap_->pe();  // as compare() has it
+  if (heap_->is_all_direct() || is_own_fetch) {
     before = bytes == 4 ? atomic_in_memory(operation, reinterpret_cast<uint32_t*>(memory),
                                            static_cast<uint32_t>(operand), static_cast<uint32_t>(expected))
                         : atomic_in_memory(operation, reinterpret_cast<uint64_t*>(memory), operand, expected);

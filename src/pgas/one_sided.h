@@ -7,8 +7,8 @@
 // changes a number is a compare-and-swap.
 //
 // What is to be signalled to another node follows its data, and only a flush, which waits for the other side, says that
-// these are there. Signals that must not wait for that are queued until their data have left this PE, and then until a
-// call that may wait for the rest.
+// these are there. Signals that must not wait for that are queued: until their data have left this PE, as far as MPI
+// says so (MPI_Rput; of more than 1 GiB only the last part's), or until a call that must have them given.
 #pragma once
 
 #include <spillway/pgas.h>
@@ -79,6 +79,7 @@ class OneSided {
   std::vector<int> open_;
   std::vector<Signal> signals_;  // queued, in the order of the calls
   uint64_t last_signal_ = 0;
+  bool is_giving_signals_ = false;
   // What numbers of other PEs may be: those that this PE has seen last. A wrong guess costs another round trip.
   std::array<uint64_t, kGuesses> guesses_{};
   uint64_t longest_sleep_ns_;

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kDigitBits = 11;
 constexpr ptrdiff_t kFewEntries = 256;  // fit in the first cache
+constexpr ptrdiff_t kAhead = 16;        // fetched, so that nobody waits for memory
 
 }  // namespace
 
@@ -42,29 +43,47 @@ void BucketSorter::order_same_prefixes(Entry* begin, Entry* end) {
   }
 }
 
+// Orders groups of few at once, while their records are on their way to the cache.
 void BucketSorter::find_same_prefixes(Entry* begin, Entry* end, size_t compared_bytes, std::vector<Group>& groups) {
   for (Entry* same = begin; same != end;) {
-    Entry* after = same + 1;
-    while (after != end && after->prefix == same->prefix) ++after;
-    if (after - same > 1) groups.push_back({same, after, compared_bytes});
+    Entry* after = same;
+    do {
+      if (end - after > kAhead && after[kAhead].prefix == after[kAhead - 1].prefix) fetch_key(after[kAhead]);
+      ++after;
+    } while (after != end && after->prefix == same->prefix);
+    if (after - same > kFewEntries) {
+      groups.push_back({same, after, compared_bytes});
+    } else if (after - same > 1) {
+      order_few(same, after);
+    }
     same = after;
   }
 }
 
-// Few by comparing, equal keys by positions, bytes by those behind what all have in common: up to where those of the
-// same prefix are equal then. Nothing: all are ordered.
+void BucketSorter::fetch_key(const Entry& entry) const {
+  __builtin_prefetch(layout_.is_lines() ? entry.record : key_of(entry).data());
+}
+
+void BucketSorter::order_few(Entry* begin, Entry* end) const {
+  const std::string_view first = key_of(*begin);
+  const auto is_equal = [&](const Entry& entry) { return layout_.order().compare(key_of(entry), first) == 0; };
+  if (!layout_.has_positions() && std::all_of(begin + 1, end, is_equal)) return;
+  order_by_comparing(begin, end);
+}
+
+void BucketSorter::order_by_comparing(Entry* begin, Entry* end) const {
+  std::sort(begin, end,
+            [&](const Entry& first, const Entry& second) { return layout_.is_before(record(first), record(second)); });
+}
+
+// Equal keys by positions, bytes by those behind what all have in common: up to where those of the same prefix are
+// equal then. Nothing: all are ordered.
 std::optional<size_t> BucketSorter::order_by_next_bytes(const Group& group) {
-  const auto is_before = [&](const Entry& first, const Entry& second) {
-    return layout_.is_before(record(first), record(second));
-  };
-  if (group.end - group.begin <= kFewEntries) {
-    std::sort(group.begin, group.end, is_before);
-    return {};
-  }
   const std::string_view first = key_of(*group.begin);
   size_t common = first.size();
   bool are_equal = true;
   for (const Entry* entry = group.begin + 1; entry != group.end; ++entry) {
+    if (group.end - entry > kAhead) fetch_key(entry[kAhead]);
     const std::string_view key = key_of(*entry);
     if (layout_.order().type() == KeyType::bytes) {
       const size_t most = std::min(common, key.size());
@@ -91,7 +110,7 @@ std::optional<size_t> BucketSorter::order_by_next_bytes(const Group& group) {
     do_prefixes_differ |= entry->prefix != prefix;
   }
   if (!do_prefixes_differ) {  // numbers, or keys that end with zeros
-    std::sort(group.begin, group.end, is_before);
+    order_by_comparing(group.begin, group.end);
     return {};
   }
   sort_entries(group.begin, group.end, other_.data());
@@ -139,7 +158,6 @@ uint64_t BucketSorter::written_bytes() const {
 }
 
 uint64_t BucketSorter::copy_next(char* to, uint64_t most) {
-  constexpr size_t kAhead = 8;
   const size_t record_bytes = std::max<size_t>(layout_.record_bytes(), 1);
   uint64_t copied = 0;
   while (copied != most) {
@@ -150,9 +168,10 @@ uint64_t BucketSorter::copy_next(char* to, uint64_t most) {
       continue;
     }
     if (next_entry_ == entries_.size()) break;
-    if (next_entry_ + kAhead < entries_.size()) {
-      __builtin_prefetch(entries_[next_entry_ + kAhead].record);
-      __builtin_prefetch(entries_[next_entry_ + kAhead].record + record_bytes - 1);
+    if (const size_t ahead = next_entry_ + kAhead; ahead < entries_.size()) {
+      const char* const next = entries_[ahead].record;
+      __builtin_prefetch(next);
+      __builtin_prefetch(next + record_bytes - 1);
     }
     const Entry& entry = entries_[next_entry_++];
     const std::string_view stored = record(entry);

@@ -51,7 +51,10 @@ class BucketSorter {
     size_t compared_bytes;
   };
   void order_same_prefixes(Entry* begin, Entry* end);
-  static void find_same_prefixes(Entry* begin, Entry* end, size_t compared_bytes, std::vector<Group>& groups);
+  void find_same_prefixes(Entry* begin, Entry* end, size_t compared_bytes, std::vector<Group>& groups);
+  void fetch_key(const Entry& entry) const;
+  void order_few(Entry* begin, Entry* end) const;
+  void order_by_comparing(Entry* begin, Entry* end) const;
   std::optional<size_t> order_by_next_bytes(const Group& group);
   static void sort_entries(Entry* begin, Entry* end, Entry* other);
   void drop_repeated(const std::optional<Repeated>& repeated);

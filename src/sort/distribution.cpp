@@ -3,15 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
 #include "sort/aligned_memory.h"
+#include "sort/memory_plan.h"
 
 namespace spillway::sort {
 namespace {
 
-constexpr size_t kMostReadings = 3;
 constexpr uint64_t kShortWaitNs = 500'000;
 constexpr uint64_t kPartBytes = 128 << 10;  // some 0.2 ms
 
@@ -39,13 +40,14 @@ void Distribution::run() {
       if (reading.step == Step::over && reading.memory.data() != nullptr) spare_.push_back(std::move(reading.memory));
     std::erase_if(readings_, [](const Reading& reading) { return reading.step == Step::over; });
     has_moved |= use_next_block();
+    ring_waiters();
     if (progress_.is_due())
       progress_.show('d', std::min(staging_.taken_blocks(), plan_.block_count()), plan_.block_count());
     if (has_moved) {
       pause_.reset();
       continue;
     }
-    if (!has_more_to_read_ && readings_.empty() && used_ == own_blocks_) break;
+    if (!has_more_to_read_ && readings_.empty() && used_ == own_blocks_ && to_ring_.empty()) break;
     idle(rings);
   }
   const uint64_t begin = base::now_ns();
@@ -55,7 +57,8 @@ void Distribution::run() {
 }
 
 bool Distribution::take_blocks() {
-  if (!has_more_to_read_ || readings_.size() == kMostReadings) return false;
+  if (!has_more_to_read_ || readings_.size() == MemoryPlan::kMostReadings || is_delivering_to(Staging::kCounterPe))
+    return false;
   const uint64_t block = staging_.take_block();
   has_more_to_read_ = block < plan_.block_count();
   if (!has_more_to_read_) return false;
@@ -72,7 +75,6 @@ bool Distribution::advance(Reading& reading) {
   char* const direct = staging_.direct(reading.place);
   switch (reading.step) {
     case Step::claiming: {
-      // One after the other: whatever is done to a sorter on another node waits for what is on its way there.
       if (is_delivering_to(reading.place.sorter)) return false;
       const uint64_t rings = staging_.rings();
       if (reading.waits_for_ring && rings == reading.rings) return false;
@@ -101,6 +103,7 @@ bool Distribution::advance(Reading& reading) {
   }
 }
 
+// Then whatever is done to it would wait for what is on its way there.
 bool Distribution::is_delivering_to(int sorter) const {
   return std::any_of(readings_.begin(), readings_.end(), [&](const Reading& reading) {
     return reading.step == Step::delivering && reading.place.sorter == sorter;
@@ -129,8 +132,16 @@ bool Distribution::use_next_block() {
   const char* memory = staging_.arrived(used_);
   if (memory == nullptr) return false;
   deal_out(memory, plan_.block(staging_.own_block(used_)));
-  staging_.release(used_++);
+  if (const std::optional<int> waiter = staging_.release(used_++)) to_ring_.push_back(*waiter);
   return true;
+}
+
+void Distribution::ring_waiters() {
+  std::erase_if(to_ring_, [this](int pe) {
+    if (is_delivering_to(pe)) return false;
+    staging_.ring(pe);
+    return true;
+  });
 }
 
 // Where others reach this process's memory only while it calls MPI, a block is dealt out in parts: they would wait for

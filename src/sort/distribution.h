@@ -46,6 +46,7 @@ class Distribution {
   char* memory_for(Reading& reading);
   void start_reading(Reading& reading, char* to);
   bool use_next_block();
+  void ring_waiters();
   void deal_out(const char* memory, const InputPlan::Block& block);
   void idle(uint64_t rings);
 
@@ -59,6 +60,7 @@ class Distribution {
   bool has_more_to_read_;
   std::vector<Reading> readings_;
   std::vector<AlignedMemory> spare_;  // of readings that are over
+  std::vector<int> to_ring_;          // who waits for a buffer here that is free now
   uint64_t used_ = 0;                 // blocks that have come here and are in the store
   uint64_t own_blocks_;
   ReadStageTimes times_;

@@ -53,7 +53,9 @@ MemoryPlan MemoryPlan::make(const Records& records, const Processes& processes) 
   const uint64_t staging = plan.slots * plan.slot_bytes;
   // Two buckets in turn, the index of the one that is sorted and its copy, and what is written.
   const double of_bucket = 2.0 + 2.0 * BucketSorter::kEntryBytes / records.average_bytes;
-  const auto room = static_cast<double>(memory_bytes - kOutputBytes - staging);
+  // Within a node they are read into staging buffers.
+  const uint64_t on_their_way = processes.are_on_several_nodes ? kMostReadings * plan.slot_bytes : 0;
+  const auto room = static_cast<double>(memory_bytes - kOutputBytes - staging - on_their_way);
   plan.is_in_memory = static_cast<double>(share) * 1.1 <= room / 2;
   const double room_for_buckets = plan.is_in_memory ? room / 2 : room;
   // Each process's part of a bucket begins on a border of blocks.

@@ -6,6 +6,8 @@
 namespace spillway::sort {
 
 struct MemoryPlan {
+  static constexpr uint64_t kMostReadings = 3;  // blocks that a process reads or delivers at a time
+
   uint64_t block_bytes;  // of records that are delivered as one
   uint64_t slot_bytes;   // of the memory for a block, and what is read around it
   uint64_t slots;        // staging buffers of a process

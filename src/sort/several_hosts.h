@@ -12,7 +12,7 @@ namespace spillway::sort {
 // All are collective over MPI_COMM_WORLD. Of those that throw Failure one process of each host that it is about does;
 // the others wait for it, and for the end of the job.
 
-// Hosts, or what Spillway takes for nodes.
+// As MPI sees them; what PGAS_PES_PER_NODE says is not looked at.
 bool are_on_several_nodes();
 
 // In bytes, what each process may use, the same in all: of its node's budget (--memory) in `processes` equal parts one,

@@ -12,7 +12,6 @@
 namespace spillway::sort {
 namespace {
 
-constexpr int kCounterPe = 0;
 constexpr size_t kCounter = 0;
 constexpr size_t kBell = 1;
 
@@ -68,10 +67,10 @@ const char* Staging::arrived(uint64_t index) const {
   return has_arrived ? memory_ + slot * slot_bytes_ : nullptr;
 }
 
-void Staging::release(uint64_t index) {
+std::optional<int> Staging::release(uint64_t index) {
   const uint64_t empty = SlotState::empty(index / places_.slots() + 1);
   const uint64_t before = pgas_uint64_atomic_swap(status(index % places_.slots()), empty, pgas_my_pe());
-  if (const std::optional<int> waiter = SlotState::waiter(before)) ring(*waiter);
+  return SlotState::waiter(before);
 }
 
 // A look that finds nothing gives time to MPI.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sort/block_places.h"
@@ -26,7 +27,8 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // The number of the block that the caller reads next.
+  static constexpr int kCounterPe = 0;
+  // The number of the block that the caller reads next, which kCounterPe counts.
   uint64_t take_block();
   // How many have been taken, by all.
   uint64_t taken_blocks() const;
@@ -48,8 +50,9 @@ class Staging {
   uint64_t own_block(uint64_t index) const { return places_.block_of(turn_, index); }
   // The `index`th block that comes to this PE, or nullptr while it has not.
   const char* arrived(uint64_t index) const;
-  // It has been used; its buffer is free.
-  void release(uint64_t index);
+  // It has been used; its buffer is free. Whom to ring(), who waits for it.
+  std::optional<int> release(uint64_t index);
+  void ring(int pe);
 
   // Whether all PEs are on one node, and need nobody's help to reach each other's memory.
   bool is_all_direct() const { return is_all_direct_; }
@@ -63,7 +66,6 @@ class Staging {
 
  private:
   uint64_t* status(uint64_t slot) const { return words_ + 2 + slot; }
-  void ring(int pe);
 
   const BlockPlaces places_;
   const uint64_t slot_bytes_;

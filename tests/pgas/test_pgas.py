@@ -172,6 +172,7 @@ MISTAKES = {
     "full": r"rank 2 of 3 on \S+: pgas_putmem\(\): 8 bytes at NULL are not .*\n  .* set PGAS_SYMMETRIC_SIZE to more",
     "signal-address": r"rank 2 of 3 on \S+: pgas_putmem_signal_nbi\(\): 8 bytes at 0x[0-9a-f]+ are not in the symm",
     "signal-pe": r"rank 2 of 3 on \S+: pgas_putmem_signal_nbi\(\): there is no PE -1\n  Remedy: PEs are 0 to 2",
+    "handle": r"rank 2 of 3 on \S+: pgas_put_is_complete\(\): no put with signal has the handle 7\n  Remedy: take what",
     "get-pe": r"rank 2 of 3 on \S+: pgas_getmem_nbi\(\): there is no PE -1\n  Remedy: PEs are 0 to 2",
     "atomic-pe": r"rank 2 of 3 on \S+: pgas_atomic_compare_swap\(\): there is no PE 3\n  Remedy: PEs are 0 to 2",
     "atomic-address": r"rank 2 of 3 on \S+: pgas_atomic_fetch\(\): 8 bytes at 0x[0-9a-f]+ are not in the",

@@ -26,6 +26,7 @@ int main(int, char** argv) {
     if (is("full")) pgas_uint64_p(no_room, 1, 0);
     if (is("signal-address")) pgas_putmem_signal_nbi(memory, &on_stack, 8, &on_stack, 1, PGAS_SIGNAL_ADD, 0);
     if (is("signal-pe")) pgas_putmem_signal_nbi(memory, &on_stack, 0, memory, 1, PGAS_SIGNAL_ADD, -1);
+    if (is("handle")) (void)pgas_put_is_complete(7);
     if (is("get-pe")) pgas_getmem_nbi(&on_stack, memory, 8, -1);
     if (is("atomic-pe")) (void)pgas_uint64_atomic_compare_swap(memory, 0, 1, pgas_n_pes());
     if (is("atomic-address")) (void)pgas_uint64_atomic_fetch(&on_stack, 0);

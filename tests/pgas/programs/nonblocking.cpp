@@ -95,15 +95,17 @@ int main(int argc, char** argv) {
       const std::vector<int> part = patterned(0, put, kCount);
       own.insert(own.end(), part.begin(), part.end());
     }
+    uint64_t handles[kPuts] = {};
     for (size_t put = 0; put < kPuts; ++put)
-      pgas_int_put_signal_nbi(data + put * kCount, own.data() + put * kCount, kCount, signal, 1, PGAS_SIGNAL_ADD,
-                              target);
+      handles[put] = pgas_putmem_signal_begin(data + put * kCount, own.data() + put * kCount, kCount * sizeof(int),
+                                              signal, 1, PGAS_SIGNAL_ADD, target);
     std::FILE* const made = std::fopen(file, "w");
     program.holds(made != nullptr);
     if (made != nullptr) std::fclose(made);
     // No quiet: a call that waits gives the signals, too, or neither PE would go on.
     program.equal(pgas_signal_wait_until(signal, PGAS_CMP_EQ, 100), 100u);
     pgas_quiet();
+    for (uint64_t handle : handles) program.equal(pgas_put_is_complete(handle), 1);
   }
   pgas_barrier_all();
   uint64_t* const words = static_cast<uint64_t*>(pgas_calloc(8, sizeof(uint64_t)));
