@@ -81,11 +81,13 @@ class Runner:
     ) -> Finished:
         """Runs a program to its end, which must have the given status (None: any). Too long a run fails the test.
 
-        A program under Open MPI alone of which its launcher says that it has ended improperly is run once more, with a
-        warning: one that does not call MPI_Finalize does so again.
+        A program under Open MPI alone of which its launcher says that it has ended improperly, while a processor stood
+        still for longer than PMIx waits, is run once more, with a warning.
         """
+        limit = TimeLimit(timeout_s)
         finished = self._run(command, timeout_s, env, options)
-        if status == 0 and "mpiexec.openmpi" in " ".join(finished.command) and ENDED_IMPROPERLY in finished.stderr:
+        is_improper = "mpiexec.openmpi" in " ".join(finished.command) and ENDED_IMPROPERLY in finished.stderr
+        if status == 0 and is_improper and limit.stood_s() > 0:
             warnings.warn(f"run once more:\n{finished.report()}", stacklevel=2)
             finished = self._run(command, timeout_s, env, options)
         if status is not None and finished.status != status:

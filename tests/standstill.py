@@ -59,11 +59,14 @@ class TimeLimit:
         self._stood_before_s = self._watch.stood_s() if self._watch else []
         self._end = time.monotonic() + limit_s
 
+    def stood_s(self) -> float:
+        """How long a processor has stood still since then."""
+        now_s = self._watch.stood_s() if self._watch else []
+        return max((now - before for now, before in zip(now_s, self._stood_before_s)), default=0.0)
+
     def left_s(self) -> float:
         """Until it is over; not above 0 then."""
-        now_s = self._watch.stood_s() if self._watch else []
-        stood_s = max((now - before for now, before in zip(now_s, self._stood_before_s)), default=0.0)
-        return self._end + min(stood_s, MOST_S) - time.monotonic()
+        return self._end + min(self.stood_s(), MOST_S) - time.monotonic()
 
 
 def _keep_watch(watch: Watch, processor: int, number: int, starter: int) -> None:

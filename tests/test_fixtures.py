@@ -28,8 +28,11 @@ def test_runner_fails_on_another_status(run: Runner) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:run once more")
-@pytest.mark.parametrize(("failures", "status"), [(0, 0), (1, 0), (2, 1)])
-def test_runner_believes_open_mpi_the_second_time(run: Runner, tmp_path: Path, failures: int, status: int) -> None:
+@pytest.mark.parametrize(("failures", "stood_s", "status"), [(0, 0.0, 0), (1, 2.0, 0), (2, 2.0, 1), (1, 0.0, 1)])
+def test_runner_believes_open_mpi_the_second_time_where_a_processor_stood_still(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, stood_s: float, status: int
+) -> None:
+    monkeypatch.setattr(standstill.TimeLimit, "stood_s", lambda limit: stood_s)
     launcher = tmp_path / "mpiexec.openmpi"
     script = f"""#!/bin/sh
 echo run >> {tmp_path}/runs
@@ -44,7 +47,7 @@ exit 1
     else:
         with pytest.raises(pytest.fail.Exception, match="status 1, not 0"):
             run(launcher)
-    assert (tmp_path / "runs").read_text().count("run") == min(failures, 1) + 1
+    assert (tmp_path / "runs").read_text().count("run") == (2 if failures and stood_s else 1)
 
 
 def test_runner_ends_what_runs_too_long_with_its_descendants(run: Runner) -> None:

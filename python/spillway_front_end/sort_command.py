@@ -294,9 +294,9 @@ def _make_folder(output: str, hosts: Optional[HostList]) -> str:
             return tempfile.mkdtemp(prefix="spillway-sort-")
         return tempfile.mkdtemp(prefix=".spillway-sort-", dir=os.path.dirname(output))
     except OSError as error:
-        place = tempfile.gettempdir() if hosts is None else f"beside {output}"
+        place = f"in {os.environ.get('TMPDIR', '/tmp')}" if hosts is None else f"beside {output}"
         remedy = "name another one (TMPDIR)" if hosts is None else "name an output where you can write to"
-        raise LaunchError(f"cannot make a directory in {place}: {error.strerror}", remedy) from None
+        raise LaunchError(f"cannot make a directory {place}: {error.strerror}", remedy) from None
 
 
 def main(arguments: Sequence[str], library_directory: str) -> int:

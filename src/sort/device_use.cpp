@@ -20,12 +20,13 @@ namespace fs = std::filesystem;
 constexpr size_t kBusyField = 9;  // Documentation/admin-guide/iostats.rst of the kernel counts from 1
 constexpr double kNsOfMs = 1e6;
 
-// Of the whole disk, where it is a partition.
+// Of the whole disk, where it is a partition. Empty where it is no block device.
 std::string statistics_of(dev_t device) {
   std::string folder = "/sys/dev/block/" + std::to_string(major(device)) + ":" + std::to_string(minor(device));
   std::error_code error;
   if (fs::exists(folder + "/partition", error)) folder += "/..";
-  return (fs::canonical(folder, error) / "stat").string();
+  const fs::path found = fs::canonical(folder, error);
+  return error ? "" : (found / "stat").string();
 }
 
 std::optional<uint32_t> busy_ms(const std::string& statistics) {
