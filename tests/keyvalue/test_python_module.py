@@ -5,7 +5,7 @@ import math
 import re
 import sys
 from pathlib import Path
-from typing import Any, List
+from typing import Any, List, Tuple
 
 import numpy
 import pytest
@@ -120,6 +120,36 @@ def test_few_records_are_held_where_they_are_long(monkeypatch: pytest.MonkeyPatc
         send(number, number)
     flush()
     assert sent == [4096, 4096, 1808]
+
+
+def test_values_are_sent_as_they_were_given_whether_the_same_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: List[Tuple[Any, Any]] = []
+    kinds = kind_of(str, "key"), kind_of(int, "value")
+
+    class Library:
+        def MPI_D_Send_batch(self, count: int, keys: Any, values: Any) -> int:
+            words = [word.decode() for word in ctypes.string_at(keys.data, 6 * count).split(b"\0")[:count]]
+            sent.extend(zip(words, kinds[1].decode(values, count)))
+            return 0
+
+    monkeypatch.setattr(_library, "library", Library())
+    monkeypatch.setattr(_sending, "BATCH_RECORDS", 4)
+    send, flush = _sending.sender(*kinds, "MPI_D_Send_batch")
+    values = [1] * 10 + [2] * 5 + [1, 2, 3, 1000, 1000, -1] + [7] * 9 + [8]
+    for place, value in enumerate(values):
+        send(f"{place:05}", value)
+    flush()
+    flush()
+    assert sent == [(f"{place:05}", value) for place, value in enumerate(values)]
+    for _ in range(8):
+        send("a word", 1)
+    send("a word", "one")
+    with pytest.raises(TypeError, match="the value 'one' is no int"):
+        flush()
+    for _ in range(8):  # the same wrong one for all
+        send("a word", sent)
+        with pytest.raises(TypeError, match="is no int"):
+            flush()
 
 
 def test_what_a_stream_gathers_is_passed_on_after_its_latency(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,11 +33,16 @@ def lines_of_input(name: str) -> List[str]:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("program", ["wordcount.py", "wordcount_batches.py"])
 def test_words_are_counted(
-    run_python: Callable, files_of: Callable, tmp_path: Path, way: List[object], program: str
+    run_python: Callable,
+    python_with_packages: Dict[str, object],
+    files_of: Callable,
+    tmp_path: Path,
+    way: List[object],
+    program: str,
 ) -> None:
     for text in ALL_TEXTS if way == WAYS[1] else ["words", "no_final_newline"]:
         out = tmp_path / text
-        run_python([*way, "-O", 4, "-A", 2], APPLICATIONS / program, out, *files_of(text))
+        run_python([*way, "-O", 4, "-A", 2], APPLICATIONS / program, out, *files_of(text), **python_with_packages)
         parts = lines_of(out)
         assert len(parts) == 2 and all(part == sorted(part, key=lambda line: line.split("\t")[0]) for part in parts)
         words = [word for content in ALL_TEXTS[text] for word in content.split()]
@@ -92,8 +97,11 @@ def test_text_that_cannot_be_decoded_is_named(run_python: Callable, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["wordcount.py", "wordcount_batches.py", "sort.py", "inverted_index.py"])
-def test_input_and_output_are_needed(run_python: Callable, tmp_path: Path, name: str) -> None:
-    finished = run_python(["--plain", "-n", 1], APPLICATIONS / name, tmp_path / "out", status=None)
+def test_input_and_output_are_needed(
+    run_python: Callable, python_with_packages: Dict[str, object], tmp_path: Path, name: str
+) -> None:
+    words = [APPLICATIONS / name, tmp_path / "out"]
+    finished = run_python(["--plain", "-n", 1], *words, status=None, **python_with_packages)
     assert finished.status != 0 and f"python3 {name} OUTPUT_DIRECTORY FILE..." in finished.stderr
 
 

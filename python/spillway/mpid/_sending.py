@@ -3,9 +3,12 @@
 import math
 import os
 import re
+from itertools import repeat
+from operator import is_
 from time import monotonic_ns
 from typing import Any, Callable, List, Mapping, Tuple
 
+from ._arrays import repeated
 from ._kinds import Kind
 from ._library import check, loaded_library
 
@@ -14,6 +17,7 @@ Flush = Callable[[], None]
 
 BATCH_RECORDS = 4096
 _LONG = 1024  # characters or bytes: with a longer item a batch does not wait for others
+_VARIED = object()  # no value is
 _USUAL_LATENCY = "1ms"
 _UNITS_NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 
@@ -21,32 +25,51 @@ _UNITS_NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, Flush]:
     """send(key, value), which gathers for a function of the library, and flush().
 
-    The length of an item is looked at only where it has one.
+    The length of an item is looked at only where it has one. Numbers are gathered as values only where they are not all
+    the same object, as the 1 of who counts is: until then `same` is the one that all keys have.
     """
     held_keys: List[Any] = []
     held_values: List[Any] = []
+    same: Any = _VARIED
 
     def flush() -> None:
+        nonlocal same
         if not held_keys:
             return
-        count, own_keys, own_values = len(held_keys), held_keys[:], held_values[:]
+        count, own_keys, own_values, own_same = len(held_keys), held_keys[:], held_values[:], same
         held_keys.clear()
         held_values.clear()
+        if own_same is _VARIED and not values.is_sized and all(map(is_, own_values, repeat(own_values[0]))):
+            same = own_values[0]  # perhaps of the next ones, too
         key_column, kept_keys = keys.encode_checked(own_keys, "key")
-        value_column, kept_values = values.encode_checked(own_values, "value")
+        if own_same is _VARIED:
+            value_column, kept_values = values.encode_checked(own_values, "value")
+        else:
+            _, value_column, kept_values = repeated(own_same, count, values, "value")
         check(getattr(loaded_library(), function)(count, key_column, value_column))
+
+    def begin_values() -> None:
+        nonlocal same
+        held_values.extend([same] * len(held_keys))
+        same = _VARIED
 
     def send_numbers(key: Any, value: Any) -> None:
         if len(held_keys) >= BATCH_RECORDS:
             flush()
+        if value is not same:
+            if same is not _VARIED:
+                begin_values()
+            held_values.append(value)
         held_keys.append(key)
-        held_values.append(value)
 
     def send_key(key: Any, value: Any) -> None:
         if len(held_keys) >= BATCH_RECORDS or len(key) > _LONG:
             flush()
+        if value is not same:
+            if same is not _VARIED:
+                begin_values()
+            held_values.append(value)
         held_keys.append(key)
-        held_values.append(value)
 
     def send_value(key: Any, value: Any) -> None:
         if len(held_keys) >= BATCH_RECORDS or len(value) > _LONG:

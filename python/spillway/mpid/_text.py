@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import TracebackType
 from typing import Iterator, List, Optional, Sequence, Tuple, Type, Union
 
@@ -21,6 +22,9 @@ class Split(FilePart):
 
     def lines(self, encoding: Optional[str] = "utf-8") -> Iterator[Union[str, bytes]]:
         """Without their newlines; as bytes where `encoding` is None. ValueError: bytes that it does not have."""
+        return chain.from_iterable(self._lines_of_blocks(encoding))
+
+    def _lines_of_blocks(self, encoding: Optional[str]) -> Iterator[Sequence[Union[str, bytes]]]:
         if encoding is not None and "\n".encode(encoding) != b"\n":
             raise ValueError(f"lines of text in {encoding} cannot be found\n  Remedy: convert {self.name} to UTF-8.")
         for position, block in self._placed_blocks(_BLOCK_BYTES):
@@ -28,7 +32,7 @@ class Split(FilePart):
                 lines: Sequence[Union[str, bytes]] = block.split(b"\n")
             else:
                 lines = self._decoded(block, position, encoding).split("\n")
-            yield from lines[:-1] if block.endswith(b"\n") else lines
+            yield lines[:-1] if block.endswith(b"\n") else lines
 
     def _placed_blocks(self, block_bytes: int) -> Iterator[Tuple[int, bytes]]:
         """And where in the file each begins."""
@@ -66,8 +70,7 @@ class LineSplits(FileSplits[Split]):
 
     def lines(self, task: int, tasks: int, encoding: Optional[str] = "utf-8") -> Iterator[Union[str, bytes]]:
         """Of the splits of a task, as Split.lines()."""
-        for split in self.of_task(task, tasks):
-            yield from split.lines(encoding)
+        return chain.from_iterable(split.lines(encoding) for split in self.of_task(task, tasks))
 
 
 def sampled_lines(splits: Sequence[Split]) -> List[bytes]:
