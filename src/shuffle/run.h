@@ -18,9 +18,10 @@ struct Run {
   bool is_spilled = false;
 
   // In the spill file.
+  static constexpr size_t kPieceBytes = 16 << 10;  // for which there is a checksum; the last one may be shorter
   uint64_t offset = 0;
-  std::vector<uint64_t> checksums;  // of chunks, all of the same size but the last
-  uint64_t longest_record = 0;      // bytes, which its reader may have to hold
+  std::vector<uint64_t> checksums;
+  uint64_t longest_record = 0;  // bytes, which its reader may have to hold
 
   // Else.
   ByteBuffer memory;

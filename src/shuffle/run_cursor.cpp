@@ -19,11 +19,14 @@ MemoryCursor::MemoryCursor(const Run& run) {
   end_ = at_ + run.bytes;
 }
 
-uint64_t chunk_checksum(const char* chunk, size_t bytes) { return XXH3_64bits(chunk, bytes); }
+uint64_t piece_checksum(const char* piece, size_t bytes) { return XXH3_64bits(piece, bytes); }
 
 void ReadRequest::read(SpillSpace& space) const {
   space.read(to, rounded_to_blocks(bytes), offset);
-  if (chunk_checksum(to, bytes) != checksum) space.fail_for_damage(offset);
+  const uint64_t* checksum = checksums;
+  for (uint64_t done = 0; done < bytes; done += Run::kPieceBytes)
+    if (piece_checksum(to + done, std::min<uint64_t>(Run::kPieceBytes, bytes - done)) != *checksum++)
+      space.fail_for_damage(offset);
 }
 
 SpilledCursor::SpilledCursor(const Run& run, SpillSpace& space, size_t chunk_bytes, ReadAhead* ahead)
@@ -45,8 +48,8 @@ void SpilledCursor::request_chunk() {
   is_requested_ = requested_bytes_ != run_.bytes;
   if (!is_requested_) return;
   const uint64_t bytes = std::min<uint64_t>(chunk_bytes_, run_.bytes - requested_bytes_);
-  const uint64_t checksum = run_.checksums[requested_bytes_ / chunk_bytes_];
-  request_ = {run_.offset + requested_bytes_, bytes, checksum, chunks_[1 - current_].get()};
+  const uint64_t* checksums = &run_.checksums[requested_bytes_ / Run::kPieceBytes];
+  request_ = {run_.offset + requested_bytes_, bytes, checksums, chunks_[1 - current_].get()};
   requested_bytes_ += bytes;
   if (ahead_ != nullptr) ahead_->start(request_);
 }

@@ -54,15 +54,16 @@ struct FreeAligned {
 using AlignedBuffer = std::unique_ptr<char[], FreeAligned>;
 AlignedBuffer aligned_buffer(size_t bytes);
 
-// Of so many bytes of a spilled run, or fewer at its end: XXH3, 64 bits.
-uint64_t chunk_checksum(const char* chunk, size_t bytes);
+// Of a piece of a spilled run: XXH3, 64 bits.
+uint64_t piece_checksum(const char* piece, size_t bytes);
 
-// A chunk of a spilled run that somebody else is to read.
+// A chunk of a spilled run that somebody else is to read: some pieces.
 struct ReadRequest {
   uint64_t offset = 0;
   uint64_t bytes = 0;  // that belong to the run
-  uint64_t checksum = 0;
+  const uint64_t* checksums = nullptr;
   char* to = nullptr;  // there is room for whole blocks
+  bool is_done = false;
 
   // Ends the process where it is not what has been written.
   void read(SpillSpace& space) const;
@@ -79,7 +80,7 @@ class ReadAhead {
 // last.
 class SpilledCursor : public RunCursor {
  public:
-  // Without `ahead`, the caller itself reads. The run must stay; it was written with the same `chunk_bytes`.
+  // Without `ahead`, the caller itself reads. The run must stay. `chunk_bytes` is a multiple of Run::kPieceBytes.
   SpilledCursor(const Run& run, SpillSpace& space, size_t chunk_bytes, ReadAhead* ahead);
   ~SpilledCursor() override;
 

@@ -11,14 +11,10 @@
 namespace spillway::shuffle {
 namespace {
 
-constexpr uint64_t kLeastChunkBytes = 16 << 10;
 constexpr uint64_t kMostChunkBytes = 512 << 10;
 constexpr size_t kCombiningFan = 16;
 constexpr size_t kMemoryFan = 256;
-
-size_t chunk_bytes_for(uint64_t memory_bytes) {
-  return rounded_to_blocks(std::clamp(memory_bytes / 256, kLeastChunkBytes, kMostChunkBytes));
-}
+constexpr uint64_t kBuffersShare = 4;  // of the memory is for one buffer of each spilled run; there are two
 
 }  // namespace
 
@@ -26,9 +22,8 @@ RunStore::RunStore(const Settings& settings, const KeyOrder& order, const Combin
     : order_(order),
       combiner_(combiner),
       memory_bytes_(settings.memory_bytes),
-      chunk_bytes_(chunk_bytes_for(settings.memory_bytes)),
       memory_fan_(combiner ? kCombiningFan : kMemoryFan),
-      spilled_fan_(std::clamp<uint64_t>(settings.memory_bytes / (8 * chunk_bytes_), 8, 128)),
+      spilled_fan_(std::clamp<uint64_t>(settings.memory_bytes / kBuffersShare / Run::kPieceBytes, 8, 256)),
       space_(settings.spill_directories),
       partitions_(settings.partition_count),
       resident_bytes_(settings.partition_count, 0),
@@ -68,7 +63,7 @@ void RunStore::finish() {
 
 // Of a record that does not fit in a buffer, its reader has a copy.
 uint64_t RunStore::long_record_bytes(const Run& run) const {
-  return run.longest_record > chunk_bytes_ ? run.longest_record : 0;
+  return run.longest_record > Run::kPieceBytes ? run.longest_record : 0;
 }
 
 // Spilled runs for one merge.
@@ -147,11 +142,19 @@ std::optional<RunStore::Job> RunStore::next_job() {
   return std::nullopt;
 }
 
+// That are read at once, of each of the runs that are spilled.
+size_t RunStore::chunk_bytes(const std::vector<Run>& runs) const {
+  const auto spilled = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.is_spilled; });
+  const uint64_t pieces = memory_bytes_ / kBuffersShare / std::max<uint64_t>(spilled, 1) / Run::kPieceBytes;
+  return std::clamp<uint64_t>(pieces * Run::kPieceBytes, Run::kPieceBytes, kMostChunkBytes);
+}
+
 std::vector<std::unique_ptr<RunCursor>> RunStore::cursors_of(const std::vector<Run>& runs, ReadAhead* ahead) {
+  const size_t of_each = chunk_bytes(runs);
   std::vector<std::unique_ptr<RunCursor>> cursors;
   for (const Run& run : runs) {
     if (run.is_spilled) {
-      cursors.push_back(std::make_unique<SpilledCursor>(run, space_, chunk_bytes_, ahead));
+      cursors.push_back(std::make_unique<SpilledCursor>(run, space_, of_each, ahead));
     } else {
       cursors.push_back(std::make_unique<MemoryCursor>(run));
     }
@@ -165,7 +168,7 @@ Run RunStore::merge(const Job& job) {
   RunMerge merge(cursors_of(job.runs, nullptr), order_, combiner_);
   Record record;
   if (job.is_spilled) {
-    SpilledRunWriter writer(space_, bytes, chunk_bytes_);
+    SpilledRunWriter writer(space_, bytes);
     while (merge.next(record)) writer.add(record);
     return writer.finish();
   }
@@ -203,13 +206,12 @@ void RunStore::work_on(Job job, std::unique_lock<std::mutex>& lock) {
 }
 
 void RunStore::read_next(std::unique_lock<std::mutex>& lock) {
-  const ReadRequest request = *reads_.front();
-  being_read_ = reads_.front();
+  ReadRequest& request = *reads_.front();
   reads_.pop_front();
   lock.unlock();
   request.read(space_);
   lock.lock();
-  being_read_ = nullptr;
+  request.is_done = true;
 }
 
 void RunStore::work() try {
@@ -243,9 +245,7 @@ void RunStore::start(ReadRequest& request) {
 
 void RunStore::wait(ReadRequest& request) {
   std::unique_lock lock(mutex_);
-  work_done_.wait(lock, [&] {
-    return being_read_ != &request && std::find(reads_.begin(), reads_.end(), &request) == reads_.end();
-  });
+  work_done_.wait(lock, [&] { return request.is_done; });
 }
 
 RunMerge RunStore::open(uint32_t partition) { return {cursors_of(partitions_[partition], this), order_, combiner_}; }

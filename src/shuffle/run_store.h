@@ -7,8 +7,9 @@
 // merge would need too much memory for its buffers. In the A phase the thread reads ahead.
 //
 // Bound: the limit, what charge() could not wait for (blocks in transit), and two buffers for each spilled run that is
-// merged or read, about a quarter of the limit for each level of merges. A record that is longer than a buffer is held
-// for each such run, too: so runs of long records are merged in smaller numbers, of two at least.
+// merged or read: half of the limit for all runs of a merge, so that they are the larger, the fewer runs there are. A
+// record that is longer than a buffer is held for each such run, too: so runs of long records are merged in smaller
+// numbers, of two at least.
 //
 // The thread waits for nobody but the device, so that waiting for it cannot deadlock.
 #pragma once
@@ -74,6 +75,7 @@ class RunStore : public BlockSink, private ReadAhead {
   void work();
   void work_on(Job job, std::unique_lock<std::mutex>& lock);
   void read_next(std::unique_lock<std::mutex>& lock);
+  size_t chunk_bytes(const std::vector<Run>& runs) const;
   bool is_spill_due() const;
   bool is_merge_due(uint32_t partition, bool is_spilled, unsigned level) const;
   std::optional<Job> spill_job();
@@ -94,7 +96,6 @@ class RunStore : public BlockSink, private ReadAhead {
   const KeyOrder& order_;
   const Combiner& combiner_;
   const uint64_t memory_bytes_;
-  const size_t chunk_bytes_;
   const size_t memory_fan_;
   const size_t spilled_fan_;
   SpillSpace space_;
@@ -108,7 +109,6 @@ class RunStore : public BlockSink, private ReadAhead {
   uint64_t charged_bytes_ = 0;
   uint64_t spillable_bytes_ = 0;  // of these, in runs that nobody is merging
   std::deque<ReadRequest*> reads_;
-  const ReadRequest* being_read_ = nullptr;
   bool is_busy_ = false;
   bool is_ending_ = false;
   std::atomic<uint64_t> spilled_bytes_{0};

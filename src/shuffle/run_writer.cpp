@@ -6,6 +6,7 @@
 namespace spillway::shuffle {
 namespace {
 constexpr size_t kBufferBytes = 1 << 20;
+static_assert(kBufferBytes % Run::kPieceBytes == 0);
 }  // namespace
 
 Run MemoryRunWriter::finish() {
@@ -17,18 +18,15 @@ Run MemoryRunWriter::finish() {
   return run;
 }
 
-// The buffer has whole chunks.
-SpilledRunWriter::SpilledRunWriter(SpillSpace& space, uint64_t most_bytes, size_t chunk_bytes)
+SpilledRunWriter::SpilledRunWriter(SpillSpace& space, uint64_t most_bytes)
     : space_(space),
-      chunk_bytes_(chunk_bytes),
       reserved_bytes_(rounded_to_blocks(most_bytes)),
       offset_(space.allocate(reserved_bytes_)),
-      buffer_bytes_(std::max<size_t>(kBufferBytes / chunk_bytes, 1) * chunk_bytes),
-      buffer_(aligned_buffer(buffer_bytes_)) {}
+      buffer_(aligned_buffer(kBufferBytes)) {}
 
 void SpilledRunWriter::flush() {
-  for (size_t done = 0; done < used_; done += chunk_bytes_)
-    checksums_.push_back(chunk_checksum(buffer_.get() + done, std::min(chunk_bytes_, used_ - done)));
+  for (size_t done = 0; done < used_; done += Run::kPieceBytes)
+    checksums_.push_back(piece_checksum(buffer_.get() + done, std::min(Run::kPieceBytes, used_ - done)));
   const uint64_t bytes = rounded_to_blocks(used_);
   std::memset(buffer_.get() + used_, 0, bytes - used_);
   space_.write(buffer_.get(), bytes, offset_ + flushed_bytes_);
@@ -38,8 +36,8 @@ void SpilledRunWriter::flush() {
 
 void SpilledRunWriter::append(const char* data, size_t bytes) {
   while (bytes != 0) {
-    if (used_ == buffer_bytes_) flush();
-    const size_t part = std::min(bytes, buffer_bytes_ - used_);
+    if (used_ == kBufferBytes) flush();
+    const size_t part = std::min(bytes, kBufferBytes - used_);
     std::memcpy(buffer_.get() + used_, data, part);
     used_ += part;
     data += part;
@@ -49,7 +47,7 @@ void SpilledRunWriter::append(const char* data, size_t bytes) {
 
 void SpilledRunWriter::add(const Record& record) {
   const size_t bytes = record_bytes(record);
-  if (bytes <= buffer_bytes_ - used_) {
+  if (bytes <= kBufferBytes - used_) {
     write_record(buffer_.get() + used_, record);
     used_ += bytes;
   } else {

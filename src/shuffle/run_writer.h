@@ -30,11 +30,11 @@ class MemoryRunWriter {
   uint64_t records_ = 0;
 };
 
-// In the spill file, through a buffer, with a checksum for each `chunk_bytes`, as SpilledCursor reads them.
+// In the spill file, through a buffer.
 class SpilledRunWriter {
  public:
-  // The records have at most so many bytes. `chunk_bytes` is a multiple of storage::kBlockBytes.
-  SpilledRunWriter(SpillSpace& space, uint64_t most_bytes, size_t chunk_bytes);
+  // The records have at most so many bytes.
+  SpilledRunWriter(SpillSpace& space, uint64_t most_bytes);
 
   void add(const Record& record);
   Run finish();
@@ -44,10 +44,8 @@ class SpilledRunWriter {
   void flush();
 
   SpillSpace& space_;
-  const size_t chunk_bytes_;
   const uint64_t reserved_bytes_;
   const uint64_t offset_;
-  const size_t buffer_bytes_;
   AlignedBuffer buffer_;
   size_t used_ = 0;
   uint64_t flushed_bytes_ = 0;

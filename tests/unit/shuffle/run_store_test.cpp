@@ -105,27 +105,27 @@ TEST_F(RunStoreTest, records_may_be_longer_than_all_buffers) {
 
 // However the records of a run lie in its chunks; the last one need not be full.
 TEST_F(RunStoreTest, a_spilled_run_is_read_as_it_was_written) {
-  constexpr size_t kChunkBytes = 16 << 10;
   SpillSpace space({directory_.path()});
   for (const size_t bytes : {1, 99, 4096, 16 << 10, 1 << 20}) {
     const TextRecord record{"key", std::string(bytes, 'v')};
     const size_t count = (5 << 20) / bytes / 20 + 1;
-    SpilledRunWriter writer(space, count * record_bytes(view_of(record)), kChunkBytes);
+    SpilledRunWriter writer(space, count * record_bytes(view_of(record)));
     for (size_t i = 0; i < count; ++i) writer.add(view_of(record));
     const shuffle::Run run = writer.finish();
-    EXPECT_EQ(run.checksums.size(), (run.bytes + kChunkBytes - 1) / kChunkBytes);
-    SpilledCursor cursor(run, space, kChunkBytes, nullptr);
-    size_t found = 0;
-    for (Record next; cursor.next(next); ++found) ASSERT_EQ(copy_of(next), record);
-    EXPECT_EQ(found, count);
+    EXPECT_EQ(run.checksums.size(), (run.bytes + shuffle::Run::kPieceBytes - 1) / shuffle::Run::kPieceBytes);
+    for (const size_t pieces : {1, 3, 32}) {
+      SpilledCursor cursor(run, space, pieces * shuffle::Run::kPieceBytes, nullptr);
+      size_t found = 0;
+      for (Record next; cursor.next(next); ++found) ASSERT_EQ(copy_of(next), record);
+      EXPECT_EQ(found, count);
+    }
     space.release(run.offset, run.bytes);
   }
 }
 
 TEST_F(RunStoreTest, a_run_that_has_been_damaged_ends_the_process) {
-  constexpr size_t kChunkBytes = 16 << 10;
   SpillSpace space({directory_.path()});
-  SpilledRunWriter writer(space, 1 << 20, kChunkBytes);
+  SpilledRunWriter writer(space, 1 << 20);
   for (int i = 0; i < 1000; ++i) writer.add({"key", std::string(500, 'v')});
   const shuffle::Run run = writer.finish();
   const AlignedBuffer block = aligned_buffer(storage::kBlockBytes);
@@ -134,7 +134,7 @@ TEST_F(RunStoreTest, a_run_that_has_been_damaged_ends_the_process) {
   block.get()[100] ^= 1;
   space.write(block.get(), storage::kBlockBytes, place);
   const auto read_all = [&] {
-    SpilledCursor cursor(run, space, kChunkBytes, nullptr);
+    SpilledCursor cursor(run, space, 4 * shuffle::Run::kPieceBytes, nullptr);
     for (Record record; cursor.next(record);) continue;
   };
   EXPECT_DEATH(read_all(), "read something else from the spill directory .* than had been written");
