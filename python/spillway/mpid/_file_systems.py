@@ -22,7 +22,12 @@ _REMEDIES = {
     r"AWS Error (ACCESS_DENIED|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|\w+ \(HTTP status 40[13]\))": (
         "check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), and what they may do there"
     ),
+    "(Unable|attempt) to load lib(jvm|hdfs)": (
+        "install Java and Hadoop's libhdfs.so, and name them in JAVA_HOME and ARROW_LIBHDFS_DIR; or python3 -m pip "
+        "install hdfs-native, which needs neither, and give filesystem=hdfs_native.fsspec.HdfsFileSystem(host, port)"
+    ),
 }
+_DETAILS = re.compile(r"\n(\tat |dlopen\().*", re.DOTALL)  # Java's stack, places where a library was looked for
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,17 @@ def local_path(file_system: Any, path: str) -> Optional[str]:
     return path if isinstance(file_system, fs.LocalFileSystem) else None
 
 
+def renamed(file_system: Any, path: str, to: str) -> None:
+    """What is there under the new name is replaced, also where the file system does not do that, as HDFS."""
+    try:
+        file_system.move(path, to)
+    except Exception:
+        if any(info.type != fs.FileType.File for info in file_system.get_file_info([path, to])):
+            raise
+        file_system.delete_file(to)
+        file_system.move(path, to)
+
+
 def is_s3(file_system: Any) -> bool:
     return bool(_unwrapped(file_system, "")[0].type_name == "s3")
 
@@ -143,4 +159,5 @@ def errors_named(name: str, place: str = "", what: str = "read") -> Iterator[Non
     except (pyarrow.ArrowException, OSError, ValueError, IndexError, TypeError, OverflowError) as error:
         kind = OSError if isinstance(error, OSError) else ValueError
         remedies = [f"\n  Remedy: {remedy}." for words, remedy in _REMEDIES.items() if re.search(words, str(error))]
-        raise kind(f"cannot {what} {name}{place}: {error}{''.join(remedies)}") from None
+        cause = _DETAILS.sub("", str(error))
+        raise kind(f"cannot {what} {name}{place}: {cause}{''.join(remedies)}") from None

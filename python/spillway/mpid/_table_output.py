@@ -9,7 +9,7 @@ import pyarrow
 from pyarrow import csv, parquet
 
 from ._compressed import CompressedStream, part_suffix
-from ._file_systems import Path, errors_named, is_s3, local_path, placed, shown
+from ._file_systems import Path, errors_named, is_s3, local_path, placed, renamed, shown
 from ._text import _sync_folder, failed_before
 
 _GATHERED_ROWS = 65536
@@ -149,7 +149,7 @@ class TablePart:
         place = local_path(self._file_system, self._place)
         if place is not None and "MPI_D_CHECKPOINT" in os.environ:
             _sync_file(place + ".partial")  # before the task counts as ended
-        self._file_system.move(self._place + ".partial", self._place)
+        renamed(self._file_system, self._place + ".partial", self._place)
         if place is not None:
             _sync_folder(os.path.dirname(place) or ".")
 

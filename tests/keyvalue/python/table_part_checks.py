@@ -8,7 +8,7 @@ import pyarrow
 from pyarrow import fs
 from spillway import mpid
 from spillway.mpid import _table_output
-from table_checks import message_of, rows_of, run_all
+from table_checks import Counting, message_of, rows_of, run_all
 
 COLUMNS = {"key": str, "count": int}
 
@@ -34,6 +34,45 @@ def check_a_failed_write_is_not_forgotten(folder):
             message = message_of(lambda: fail(part_of(folder, form), write), OSError)  # noqa: B023
             assert message.startswith(f"cannot write {folder}/part-00001.{form}: an earlier write has failed: ")
             assert os.listdir(folder) == []
+
+
+class Hdfs(Counting):
+    """Does not rename where there is a file already."""
+
+    is_full = False
+
+    def move(self, source, target):
+        if self.is_full or target in self.files:
+            raise OSError("rename destination exists\n\tat org.apache.hadoop.hdfs.Somewhere\n\tat java.lang.Thread.run")
+        super().move(source, target)
+
+
+def check_a_part_is_replaced_where_files_are_not_renamed_onto_others(_folder):
+    store = Hdfs()
+    for count in (1, 2):
+        with part_of("out", "csv", fs.PyFileSystem(store)) as part:
+            part.write_row("key", count)
+    assert store.files == {"out/part-00001.csv": b'"key","count"\n"key",2\n'}
+
+    def write_more():
+        with part_of("other", "csv", fs.PyFileSystem(store)) as part:
+            part.write_row("key", 3)
+
+    store.is_full = True
+    expected = "cannot write other/part-00001.csv: rename destination exists"
+    assert message_of(write_more, OSError) == expected
+    assert list(store.files) == ["out/part-00001.csv"]
+
+
+def check_what_hdfs_needs_is_said(_folder):
+    os.environ["JAVA_HOME"] = "/nowhere"
+    for reach in (
+        lambda: mpid.TableSplits(["hdfs://host:1/a.csv"]),
+        lambda: mpid.TablePart("hdfs://host:1/a", 0, COLUMNS),
+    ):
+        cause, remedy = message_of(reach, OSError).split("\n  Remedy: ")
+        assert "hdfs://host:1/a" in cause and "to load lib" in cause and "\n" not in cause
+        assert "JAVA_HOME" in remedy and "hdfs-native" in remedy
 
 
 def check_a_full_disk_is_not_forgotten(folder):
