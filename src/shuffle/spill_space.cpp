@@ -27,7 +27,9 @@ uint64_t SpillSpace::allocate(uint64_t bytes) {
   for (size_t i = 0; i < places_.size(); ++i)
     if (const auto offset = allocate_in((turn + i) % places_.size(), bytes)) return *offset;
   Place& place = places_[turn % places_.size()];
-  place.file.reserve(place.size, bytes);  // ends the process, unless there is room by now
+  // Both end the process, unless there is room by now.
+  if (!place.file.is_open()) place.file.create(place.directory.c_str());
+  place.file.reserve(place.size, bytes);
   const uint64_t offset = std::exchange(place.size, place.size + bytes);
   return uint64_t{turn % places_.size()} << kFileBits | offset;
 }
@@ -35,7 +37,7 @@ uint64_t SpillSpace::allocate(uint64_t bytes) {
 // Nothing where there is no room.
 std::optional<uint64_t> SpillSpace::allocate_in(size_t number, uint64_t bytes) {
   Place& place = places_[number];
-  if (!place.file.is_open()) place.file.create(place.directory.c_str());
+  if (!place.file.is_open() && !place.file.try_create(place.directory.c_str())) return std::nullopt;
   const uint64_t of_place = uint64_t{number} << kFileBits;
   for (auto range = place.free.begin(); range != place.free.end(); ++range) {
     const auto [offset, free_bytes] = *range;

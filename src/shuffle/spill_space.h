@@ -1,7 +1,7 @@
 // The spill files of one process, one in each directory, and which parts of them are in use.
 //
-// A file is made when it is first written to: most jobs never do. Where one device is full, the next one is asked; when
-// all are, the process ends with a message.
+// A file is made when it is first written to: most jobs never do. Where one device is full, or no file can be made, the
+// next one is asked; when all are, the process ends with a message.
 #pragma once
 
 #include <cstdint>

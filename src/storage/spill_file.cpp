@@ -75,11 +75,16 @@ bool SpillFile::give_up_direct() {
   return kernel::control(descriptor_, F_SETFL, kernel::control(descriptor_, F_GETFL) & ~O_DIRECT) == 0;
 }
 
-void SpillFile::create(const char* directory) {
+bool SpillFile::try_create(const char* directory) {
   directory_ = directory;
   descriptor_ = open_nameless(directory);
-  if (descriptor_ < 0) fail("create a file of", 0, errno);
+  if (descriptor_ < 0) return false;
   try_direct();
+  return true;
+}
+
+void SpillFile::create(const char* directory) {
+  if (!try_create(directory)) fail("create a file of", 0, errno);
 }
 
 void SpillFile::close() {

@@ -29,6 +29,8 @@ class SpillFile {
 
   // Opens a new, empty file in `directory`, which must stay valid.
   void create(const char* directory);
+  // The same for somebody who has another place to go to: false where none can be made there, and errno says why.
+  bool try_create(const char* directory);
 
   // What is in it is gone. Nobody may have it mapped.
   void close();

@@ -231,6 +231,14 @@ TEST_F(RunStoreTest, directories_without_room_end_the_process) {
       testing::ExitedWithCode(1), "cannot put 1 MiB more into the spill directory");
 }
 
+TEST_F(RunStoreTest, a_directory_in_which_no_file_can_be_made_is_passed_over) {
+  const std::string gone = directory_.path() + std::string("/gone");
+  SpillSpace space({gone, directory_.path()});
+  for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(space.allocate(kMiB), (uint64_t{1} << 52) + i * kMiB);
+  EXPECT_EXIT(SpillSpace({gone}).allocate(kMiB), testing::ExitedWithCode(1),
+              "cannot create a file of 0 MiB in the spill directory .*/gone");
+}
+
 TEST_F(RunStoreTest, takes_space_again_that_merges_have_left) {
   Random random(test_seed());
   SpillSpace space({directory_.path()});
