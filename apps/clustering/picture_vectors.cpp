@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <spillway/number_lines.hpp>
 #include <spillway/record_files.hpp>
 #include <stdexcept>
@@ -28,8 +30,8 @@ void check_feature(double number) {
     throw std::runtime_error("the feature " + std::to_string(number) + " is no number from -1e15 to 1e15");
 }
 
-// What both formats have in common: `Splits`, and how one of them is read, vector by vector, as long as take(place,
-// features) wants more.
+// What both formats have in common: `splits`, a reader of one, how many vectors it has and where each of them is, if
+// that is known without reading it, and how a vector is parsed.
 template <typename Format>
 class FilesOf : public VectorFiles {
  public:
@@ -40,35 +42,72 @@ class FilesOf : public VectorFiles {
   [[nodiscard]] PictureVectors of_task(int task, int tasks) const override {
     PictureVectors vectors(columns_);
     size_t expected = 0;
-    format_.splits.for_each_split(task, tasks, [&](const Split& split) { expected += format_.records_of(split); });
+    format_.splits.for_each_split(task, tasks,
+                                  [&](const Split& split) { expected += format_.known_vectors(split).value_or(0); });
     vectors.places.reserve(expected);
     vectors.features.reserve(expected);
     format_.splits.for_each_split(task, tasks, [&](const Split& split) {
-      format_.read(split, [&](const Place& place, const auto* features) {
-        vectors.places.push_back(place);
-        std::copy(features, features + columns_, vectors.features.append());
-        return true;
-      });
+      auto reader = format_.reader(split);
+      uint64_t number = 0;
+      for (std::string_view item; reader.next(item); ++number)
+        format_.parse(reader, split, number, item, [&](const Place& place, const auto* features) {
+          vectors.places.push_back(place);
+          std::copy(features, features + columns_, vectors.features.append());
+        });
     });
     vectors.places.shrink_to_fit();
     vectors.features.shrink_to_fit();
     return vectors;
   }
 
-  [[nodiscard]] FloatRows first(size_t count) const override {
-    FloatRows rows(columns_);
-    for (size_t i = 0; i < format_.splits.size() && rows.size() < count; ++i)
-      format_.read(format_.splits[i], [&](const Place&, const auto* features) {
-        std::copy(features, features + columns_, rows.append());
-        return rows.size() < count;
-      });
-    if (rows.size() < count)
-      throw std::runtime_error("the files have " + std::to_string(rows.size()) + " vectors, fewer than the " +
+  [[nodiscard]] FloatRows spread(size_t count) const override {
+    std::vector<uint64_t> sizes;
+    for (size_t i = 0; i < format_.splits.size(); ++i) sizes.push_back(vectors_of(format_.splits[i]));
+    const uint64_t all = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
+    if (all < count)
+      throw std::runtime_error("the files have " + std::to_string(all) + " vectors, fewer than the " +
                                std::to_string(count) + " that are needed");
+    FloatRows rows(columns_);
+    rows.reserve(count);
+    uint64_t begin = 0;
+    for (size_t i = 0; i < sizes.size(); begin += sizes[i++]) {
+      std::vector<uint64_t> numbers;
+      for (uint64_t row = rows.size(); row < count && row * all / count < begin + sizes[i]; ++row)
+        numbers.push_back(row * all / count - begin);
+      if (!numbers.empty()) append_some(format_.splits[i], numbers, rows);
+    }
     return rows;
   }
 
  private:
+  [[nodiscard]] uint64_t vectors_of(const Split& split) const {
+    if (const auto known = format_.known_vectors(split)) return *known;
+    uint64_t count = 0;
+    auto reader = format_.reader(split);
+    for (std::string_view item; reader.next(item);) ++count;
+    return count;
+  }
+
+  // Vectors of a split with certain numbers, which ascend.
+  void append_some(const Split& split, const std::vector<uint64_t>& numbers, FloatRows& rows) const {
+    const auto append = [&](const Place&, const auto* features) {
+      std::copy(features, features + columns_, rows.append());
+    };
+    auto reader = format_.reader(split);
+    uint64_t passed = 0;
+    std::string_view item;
+    for (const uint64_t number : numbers) {
+      if (const auto one = format_.known_place(split, number)) {
+        auto reader_of_one = format_.reader(*one);
+        reader_of_one.next(item);
+        format_.parse(reader_of_one, *one, 0, item, append);
+        continue;
+      }
+      for (; passed <= number; ++passed) reader.next(item);
+      format_.parse(reader, split, number, item, append);
+    }
+  }
+
   size_t columns_;
   Format format_;
 };
@@ -76,23 +115,22 @@ class FilesOf : public VectorFiles {
 struct TextFormat {
   TextFormat(const std::vector<std::string>& paths, size_t features) : splits(paths, kSplitBytes), columns(features) {}
 
-  // 0 where it is not known.
-  static size_t records_of(const Split&) { return 0; }
+  static std::optional<uint64_t> known_vectors(const Split&) { return std::nullopt; }
+  static std::optional<Split> known_place(const Split&, uint64_t) { return std::nullopt; }
+  static LineReader reader(const Split& split) { return LineReader(split); }
 
   template <typename Take>
-  void read(const Split& split, Take take) const {
-    bool goes_on = true;
-    const auto parse = [&](std::string_view line) {
+  void parse(const LineReader& reader, const Split&, uint64_t, std::string_view line, Take take) const {
+    const auto parse_line = [&](std::string_view) {
       const auto numbers = spillway::mpid::numbers_of_line<double>(line);
       if (numbers.size() != 3 + columns)
         throw std::runtime_error("there are " + std::to_string(numbers.size()) +
                                  " numbers where picture, row, column and " + std::to_string(columns) +
                                  " features are expected (--columns)");
       for (size_t i = 3; i < numbers.size(); ++i) check_feature(numbers[i]);
-      goes_on = take(Place{whole(numbers[0]), whole(numbers[1]), whole(numbers[2])}, numbers.data() + 3);
+      take(Place{whole(numbers[0]), whole(numbers[1]), whole(numbers[2])}, numbers.data() + 3);
     };
-    LineReader lines(split);
-    for (std::string_view line; goes_on && lines.next(line);) lines.call(parse, line);
+    reader.call(parse_line, line);
   }
 
   static int32_t whole(double number) {
@@ -110,27 +148,31 @@ struct BinaryFormat {
   BinaryFormat(const std::vector<std::string>& paths, size_t features)
       : splits(paths, sizeof(Place) + features * sizeof(float), kSplitBytes), columns(features) {}
 
-  [[nodiscard]] size_t records_of(const Split& split) const {
-    return split.end == Split::kUnknownEnd ? 0 : (split.end - split.begin) / splits.unit_bytes();
+  [[nodiscard]] std::optional<uint64_t> known_vectors(const Split& split) const {
+    if (split.end == Split::kUnknownEnd) return std::nullopt;
+    return (split.end - split.begin) / splits.unit_bytes();
   }
+  [[nodiscard]] std::optional<Split> known_place(Split split, uint64_t number) const {
+    if (split.end == Split::kUnknownEnd) return std::nullopt;
+    split.begin += number * splits.unit_bytes();
+    split.end = split.begin + splits.unit_bytes();
+    return split;
+  }
+  [[nodiscard]] RecordReader reader(const Split& split) const { return RecordReader(split, splits.unit_bytes()); }
 
   template <typename Take>
-  void read(const Split& split, Take take) const {
+  void parse(const RecordReader&, const Split& split, uint64_t number, std::string_view record, Take take) const {
+    Place place{};
     std::vector<float> features(columns);
-    RecordReader records(split, splits.unit_bytes());
-    uint64_t number = split.begin / splits.unit_bytes();
-    for (std::string_view record; records.next(record);) {
-      ++number;
-      Place place{};
-      std::memcpy(&place, record.data(), sizeof place);
-      std::memcpy(features.data(), record.data() + sizeof place, columns * sizeof(float));
-      try {
-        for (const float feature : features) check_feature(feature);
-      } catch (const std::runtime_error& error) {
-        throw std::runtime_error(split.name() + ", record " + std::to_string(number) + ": " + error.what());
-      }
-      if (!take(place, features.data())) return;
+    std::memcpy(&place, record.data(), sizeof place);
+    std::memcpy(features.data(), record.data() + sizeof place, columns * sizeof(float));
+    try {
+      for (const float feature : features) check_feature(feature);
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(split.name() + ", record " +
+                               std::to_string(split.begin / splits.unit_bytes() + number + 1) + ": " + error.what());
     }
+    take(place, features.data());
   }
 
   RecordSplits splits;

@@ -32,8 +32,9 @@ class VectorFiles {
   // Into how many tasks the files are divided.
   [[nodiscard]] virtual size_t size() const = 0;
   [[nodiscard]] virtual PictureVectors of_task(int task, int tasks) const = 0;
-  // Throws where there are fewer.
-  [[nodiscard]] virtual FloatRows first(size_t count) const = 0;
+  // From all over the files: of n vectors, row i is number i * n / count. Throws where there are fewer. Text and
+  // compressed files are read twice, as how many vectors they have is not known before.
+  [[nodiscard]] virtual FloatRows spread(size_t count) const = 0;
 };
 
 // Lines of `picture row column feature ...`, with spaces, tabs or commas between them.

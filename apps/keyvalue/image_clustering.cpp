@@ -1,6 +1,7 @@
 // image-clustering: K-means of feature vectors of pictures, as in Twister's paper. O tasks keep their vectors, and what
 // bounds have ruled out; they send for each block of centers what its points sum up to. A tasks send the new centers of
-// a block to the driver, and the driver all of them to everybody. The first centers are the first vectors.
+// a block to the driver, and the driver all of them to everybody. The first centers are vectors from all over the
+// files.
 #include <getopt.h>
 
 #include <spillway/mpid.hpp>
@@ -77,7 +78,7 @@ class ImageClustering {
 
   // The driver's: the centers of the next round, and whether in that round vectors only say which is theirs.
   std::string state() {
-    if (next_.size() == 0) next_ = files_->first(static_cast<size_t>(options_.centers));
+    if (next_.size() == 0) next_ = files_->spread(static_cast<size_t>(options_.centers));
     std::string state(1, is_next_last_ ? '1' : '0');
     return state += next_.bytes();
   }

@@ -27,11 +27,12 @@ class Round(NamedTuple):
 class Outcome(NamedTuple):
     rounds: List[Round]
     centers: bytes  # the file
-    between_nodes: int  # bytes
+    between_nodes: int  # bytes of all kinds
+    sums: int  # bytes of records of the second node's processes for A tasks, which are on the first one
 
 
 class Nodes(NamedTuple):
-    """Virtual ones: their couriers count what goes from one to another."""
+    """Virtual ones: their couriers count what goes from one to another. All A tasks are on the first one."""
 
     processes: int  # of each
     reduces: bool  # the tasks of a node together
@@ -52,7 +53,7 @@ class Clustering(NamedTuple):
         output, summary = self.folder / "centers", self.folder / "summary.json"
         words = [self.build.program("mpidrun"), "-M", "iteration", "-n", processes, "-O", tasks]
         words += ["--ranks-per-node", nodes.processes] if nodes else ["--plain"]
-        words += ["-A", processes, "--spill-dir", self.folder, "--progress", "none"]
+        words += ["-A", nodes.processes if nodes else processes, "--spill-dir", self.folder, "--progress", "none"]
         words += ["--summary", "json", "--summary-file", summary, "--", self.program, "--bounds", bounds]
         words += ["--block", nodes.centers_of_block] if nodes else []
         words += ["--format", "binary", "--columns", self.columns, output, self.centers, rounds, *self.files]
@@ -65,8 +66,13 @@ class Clustering(NamedTuple):
             environment=environment,
         )
         found = [_round(line, later - earlier) for line, earlier, later in zip(outcome.lines, times, times[1:])]
-        reports = json.loads(summary.read_text())["nodes"] if nodes else []
-        return Outcome(found, output.read_bytes(), sum(report["courier_sent_bytes"] for report in reports))
+        if nodes is None:
+            return Outcome(found, output.read_bytes(), 0, 0)
+        report = json.loads(summary.read_text())
+        between_nodes = sum(node["courier_sent_bytes"] for node in report["nodes"])
+        figures = report["key_value"]["per_process"]
+        sums = sum(of_one["sent_bytes"] for of_one in figures if of_one["process"] >= nodes.processes)
+        return Outcome(found, output.read_bytes(), between_nodes, sums)
 
 
 def _round(line: str, seconds: float) -> Round:

@@ -29,8 +29,8 @@ BOUNDS = ["none", "elkan", "drake-hamerly"]
 TARGET_ROUND = 10
 MOST_FRACTION = 0.1
 FILES = 8
-# Of the measurement of local reduction: two virtual nodes of four processes, each with a task; each A task has two
-# blocks of centers.
+# Of the measurement of local reduction: two virtual nodes of four processes, each with an O task; each A task, of which
+# those of the first node have one, has four blocks of centers.
 PROCESSES, OF_NODE, REDUCED_ROUNDS, BLOCKS = 8, 4, 3, 16
 MIB = 1 << 20
 
@@ -60,7 +60,7 @@ def parse() -> argparse.Namespace:
 class Measurement:
     def __init__(self, clustering: Clustering, options: argparse.Namespace, cores: int) -> None:
         self.runs: Dict[str, List[Outcome]] = {bounds: [] for bounds in BOUNDS}
-        self.between_nodes: Dict[bool, int] = {}  # bytes with local reduction, and without
+        self.reductions: Dict[bool, Outcome] = {}  # with local reduction, and without
         self._clustering = clustering
         self._options = options
         self._cores = cores
@@ -73,27 +73,9 @@ class Measurement:
                 self.runs[bounds].append(outcome)
         for reduces in (False, True):
             say(f"two nodes, {'with' if reduces else 'without'} local reduction")
-            nodes = Nodes(OF_NODE, reduces, self._centers_of_block())
-            outcome = self._clustering.run("elkan", REDUCED_ROUNDS, PROCESSES, FILES, nodes)
-            self.between_nodes[reduces] = outcome.between_nodes
+            nodes = Nodes(OF_NODE, reduces, -(-self._options.centers // BLOCKS))
+            self.reductions[reduces] = self._clustering.run("elkan", REDUCED_ROUNDS, PROCESSES, FILES, nodes)
         say("")
-
-    def _centers_of_block(self) -> int:
-        return -(-self._options.centers // BLOCKS)
-
-    def center_bytes(self) -> int:
-        """Between the nodes: in each round a broadcast of all centers, and from A tasks of the second node, which have
-        the blocks in turns, the means for the driver on the first one."""
-        count, of_block = self._options.centers, self._centers_of_block()
-        means = sum(
-            min(of_block, count - first)
-            for number, first in enumerate(range(0, count, of_block))
-            if number % PROCESSES >= OF_NODE
-        )
-        return int(4 * self._options.columns * (count + means) * REDUCED_ROUNDS)
-
-    def sum_bytes(self, reduces: bool) -> int:
-        return self.between_nodes[reduces] - self.center_bytes()
 
     def rounds(self) -> int:
         return min(len(outcome.rounds) for outcomes in self.runs.values() for outcome in outcomes)
@@ -129,15 +111,15 @@ class Measurement:
         return "\n".join([*lines, *self._reduction_lines()])
 
     def _reduction_lines(self) -> List[str]:
-        total, plain = self.between_nodes[True], self.between_nodes[False]
-        reduced_sums, plain_sums = self.sum_bytes(True), self.sum_bytes(False)
-        met = verdict(round(reduced_sums / plain_sums, 3) <= 1 / OF_NODE)
+        reduced, plain = self.reductions[True], self.reductions[False]
+        others = " / ".join(f"{(outcome.between_nodes - outcome.sums) / MIB:.1f}" for outcome in (reduced, plain))
         return [
             f"  bytes between two nodes of {OF_NODE} tasks in {REDUCED_ROUNDS} rounds, with local reduction / without:",
-            f"    all: {total / MIB:.1f} / {plain / MIB:.1f} MiB, {total / plain:.3f}",
-            f"    of these the centers, as reckoned: {self.center_bytes() / MIB:.1f} MiB of both",
-            f"    the others, sums for A tasks: {reduced_sums / MIB:.1f} / {plain_sums / MIB:.1f} MiB, "
-            f"{reduced_sums / plain_sums:.3f} <= {1 / OF_NODE:.3f}: {met}",
+            f"    sums for the A tasks: {reduced.sums / MIB:.1f} / {plain.sums / MIB:.1f} MiB, "
+            f"{reduced.sums / plain.sums:.6f} <= {1 / OF_NODE}: {verdict(OF_NODE * reduced.sums <= plain.sums)}",
+            f"    others, nearly all of them the centers: {others} MiB",
+            f"    all: {reduced.between_nodes / MIB:.1f} / {plain.between_nodes / MIB:.1f} MiB, "
+            f"{reduced.between_nodes / plain.between_nodes:.3f}",
         ]
 
     def _rows(self) -> List[List[str]]:
@@ -161,10 +143,9 @@ class Measurement:
         return {
             "runs": runs,
             "centers_are_equal": self.all_centers_are_equal(),
-            "between_nodes_bytes": {
-                "plain": self.between_nodes[False],
-                "reduced": self.between_nodes[True],
-                "centers": self.center_bytes(),
+            "between_nodes": {
+                "reduced" if reduces else "plain": {"sum_bytes": outcome.sums, "bytes": outcome.between_nodes}
+                for reduces, outcome in self.reductions.items()
             },
         }
 

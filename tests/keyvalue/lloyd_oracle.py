@@ -36,7 +36,7 @@ def nearest_centers(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def lloyd(points: np.ndarray, count: int, rounds: int) -> Clustering:
     """Of points whose sums are exact."""
     assert points.dtype == np.float32
-    centers = points[:count].copy()
+    centers = points[np.arange(count) * len(points) // count].copy()
     changed: List[int] = []
     inertia: List[float] = []
     before = np.full(len(points), -1)

@@ -1,5 +1,6 @@
 """image_features.py beside scikit-image, and image-clustering beside NumPy, with all bounds."""
 
+import gzip
 import json
 import re
 import struct
@@ -120,6 +121,23 @@ def test_clusters_are_those_of_lloyd_in_one_slot(run_job: Callable, tmp_path: Pa
     check_clustering(tmp_path, stdout, VECTORS["paper"], 20, 15, "elkan")
 
 
+def test_first_centers_are_from_all_parts_of_files(
+    run_job: Callable, tmp_path: Path, flavour: str, nothing_left_behind: None
+) -> None:
+    """Two parts of a file, which have at most 32 MiB, and a compressed file."""
+    text_format, count = ("binary", 17000) if flavour == "mpich" else ("text", 7500)
+    vectors = clustered_vectors(count, 512, seed=7)
+    [whole] = write_vectors(tmp_path, vectors, text_format, count=1)
+    items = whole.read_bytes()
+    begin_of_last = 16500 * 2060 if text_format == "binary" else items.index(b"\n", 33 << 20) + 1
+    assert 32 << 20 < begin_of_last < len(items)
+    (tmp_path / "first").write_bytes(items[:begin_of_last])
+    (tmp_path / "last.gz").write_bytes(gzip.compress(items[begin_of_last:], 1))
+    words = ["--format", text_format, "--clusters", tmp_path / "clusters", tmp_path / "centers", 7, 1]
+    finished, _ = run_job(TWO, "image-clustering", *words, tmp_path / "first", tmp_path / "last.gz")
+    check_clustering(tmp_path, finished.stdout, vectors, 7, 1, "none")
+
+
 def test_clusters_are_the_same_after_a_restart(
     run_killed: Callable,  # noqa: F811
     tmp_path: Path,
@@ -135,20 +153,26 @@ def test_clusters_are_the_same_after_a_restart(
 
 
 def test_local_reduction_sends_one_share_of_each_node(
-    run_job: Callable, tmp_path: Path, flavour: str, nothing_left_behind: None
+    run_job: Callable, tmp_path: Path, nothing_left_behind: None
 ) -> None:
-    """Two virtual nodes of two processes: of the sums of each process, or of each node, half go to the other node."""
-    group = 2 if flavour == "mpich" else 1
+    """Two virtual nodes of two processes, with A tasks on the first one: the sums of each process of the second one go
+    there, or of both together."""
     vectors = VECTORS["paper"]
-    files = write_vectors(tmp_path, vectors, "binary")
-    words = ["--format", "binary", "--block", 5, "--clusters", tmp_path / "clusters", tmp_path / "centers", 40, 3]
-    way = [*ITERATION, "-n", 4, "--ranks-per-node", 2, "-O", 4, "-A", 4]
-    finished, _ = run_job(way, "image-clustering", *words, *files, env={"MPI_D_REDUCTION_GROUP": group})
-    check_clustering(tmp_path, finished.stdout, vectors, 40, 3, "none")
-    nodes = json.loads((tmp_path / "report.json").read_text())["nodes"]
-    sums = 4 / group * (3 * 40 * (1 + 512) * 8 / 2)
-    centers = (4 + 3 / 2) * 40 * 512 * 4  # a broadcast for each round and the clusters, and half of the means
-    assert sum(node["courier_sent_bytes"] for node in nodes) == pytest.approx(sums + centers, rel=0.05)
+    way = [*ITERATION, "-n", 4, "--ranks-per-node", 2, "-O", 4, "-A", 2]
+    sums = {}
+    for group in (1, 2):
+        folder = tmp_path / f"groups_of_{group}"
+        folder.mkdir()
+        files = write_vectors(folder, vectors, "binary")
+        words = ["--format", "binary", "--block", 5, "--clusters", folder / "clusters", folder / "centers", 40, 3]
+        finished, report = run_job(way, "image-clustering", *words, *files, env={"MPI_D_REDUCTION_GROUP": group})
+        check_clustering(folder, finished.stdout, vectors, 40, 3, "none")
+        sums[group] = sum(figures["sent_bytes"] for figures in report["per_process"] if figures["process"] >= 2)
+        nodes = json.loads((tmp_path / "report.json").read_text())["nodes"]
+        centers = 4 * 40 * 512 * 4  # a broadcast for each round and the clusters
+        assert sum(node["courier_sent_bytes"] for node in nodes) == pytest.approx(sums[group] + centers, rel=0.01)
+    assert sums[2] == pytest.approx(3 * 40 * (1 + 512) * 8, rel=0.01)
+    assert 2 * sums[2] <= sums[1]
 
 
 def test_outputs_are_tried_before_the_first_round(
