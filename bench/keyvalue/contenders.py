@@ -102,7 +102,7 @@ class Spark(Contender):
         self._python = folder / "python" / "bin" / "python"
 
     def missing(self) -> str:
-        if not _can_import(self._python, "pyspark"):
+        if not can_import(self._python, "pyspark"):
             return f"no pyspark in {self._python.parent}: {INSTALL}"
         return "" if shutil.which("java") else f"no java: {INSTALL}"
 
@@ -192,7 +192,7 @@ class DuckDb(Contender):
         self._python = folder / "python" / "bin" / "python"
 
     def missing(self) -> str:
-        return "" if _can_import(self._python, "duckdb") else f"no duckdb in {self._python.parent}: {INSTALL}"
+        return "" if can_import(self._python, "duckdb") else f"no duckdb in {self._python.parent}: {INSTALL}"
 
     def version(self) -> str:
         return "DuckDB " + _first_line_of([str(self._python), "-c", "import duckdb; print(duckdb.__version__)"])
@@ -251,7 +251,7 @@ def _heap_mib(work: Work) -> int:
     return memory_mib - max(256, memory_mib // 4) if work.is_limited else memory_mib
 
 
-def _can_import(python: Path, module: str) -> bool:
+def can_import(python: Path, module: str) -> bool:
     return (
         python.exists() and not subprocess.run([str(python), "-c", f"import {module}"], capture_output=True).returncode
     )

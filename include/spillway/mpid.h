@@ -173,7 +173,8 @@ typedef enum {
   MPI_D_OP_MIN = 2, /* of double, any number counts more than NaN */
   MPI_D_OP_MAX = 3
 } MPI_D_Op;
-/* In place of MPI_D_Set_combine(), where the values are int32, int64 or double. */
+/* In place of MPI_D_Set_combine(), where the values are int32, int64 or double. In the mapreduce mode an A task then
+ * receives each key once. */
 int MPI_D_Set_combine_op(MPI_D_Op op);
 
 typedef enum {

@@ -215,6 +215,27 @@ def test_times_of_messages_in_batches(keyvalue_modules: None) -> None:
     assert quantiles([(990, 1, 1), (10, 5, 5)]) == pytest.approx([1, 1, 5])
 
 
+def test_words_in_python(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
+) -> None:
+    python = tmp_path / "peers" / "python" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    text = tmp_path / "words.txt"
+    text.write_text("two words, and two more\n" * 1000)
+    small = ["--size", "1M", "--repeats", 1, "--text", text, "--folder", spill_dir, "--mpi", flavour]
+    small += ["--peer-folder", tmp_path / "peers"]
+    content = measured(run, build_dir, tmp_path, "keyvalue", *small, script_name="python_words.py")
+    able = {"wordcount.py", "wordcount_batches.py"} - set(content["left_out"])
+    assert "wordcount.py" in able
+    assert [row["text"] for row in content["texts"]] == ["real", "zipf"]
+    for row in content["texts"]:
+        assert set(row["samples"]) == {"wordcount"} | able and set(row["ratios"]) == able
+        for ratios in row["ratios"].values():
+            assert_is_spread(ratios["wall_s"], 1)
+            assert_is_spread(ratios["work_s"], 1)
+
+
 def test_clustering(run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None) -> None:
     small = ["--vectors", 1500, "--centers", 60, "--columns", 64, "--rounds", 10, "--repeats", 1, "--folder", spill_dir]
     content = measured(run, build_dir, tmp_path, "clustering", *small)

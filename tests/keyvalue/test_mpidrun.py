@@ -6,7 +6,7 @@ import shutil
 import signal
 import time
 from pathlib import Path
-from typing import Callable, List
+from typing import Callable, Dict, List
 
 import pytest
 from records_oracle import check_parts, received_records, sent_records
@@ -58,6 +58,21 @@ def test_combining_leaves_fewer_records_to_send(run_job: Callable, tmp_path: Pat
     assert report["emitted_records"] == 40000
     assert report["shuffled_records"] == 1000
     assert report["received_records"] == 1000
+
+
+@pytest.mark.parametrize("memory", [{}, LITTLE_MEMORY])
+@pytest.mark.parametrize("op, operation", [(1, sum), (2, min), (3, max)])
+def test_a_key_whose_numbers_the_library_combines_comes_once(
+    run_job: Callable, tmp_path: Path, memory: Dict[str, str], op: int, operation: Callable
+) -> None:
+    options = [f"output={tmp_path / 'out'}", "records=200000", "distinct=150001", f"op={op}"]
+    _, report = run_job(["--plain", "-n", 2, "-A", 2], "generated-records", *options, env=memory)
+    assert (report["spilled_bytes"] > 1 << 20) == bool(memory)
+    assert report["received_records"] == 150001 < report["shuffled_records"]
+    values: Dict[str, List[int]] = {}
+    for key, value in sent_records(2, 200000, 150001):
+        values.setdefault(key, []).append(value)
+    check_parts(received_records(tmp_path / "out", 2), [(key, operation(found)) for key, found in values.items()])
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -22,8 +22,8 @@ def words_of(block):
     """As the block, where each begins, and where each ends."""
     is_word = np.zeros(len(block) + 2, bool)
     np.greater(np.frombuffer(block, np.uint8), ord(" "), out=is_word[1:-1])
-    edges = np.flatnonzero(is_word[1:] != is_word[:-1])  # beginnings and ends in turn
-    return block, edges[::2], edges[1::2]
+    before, after = is_word[:-1], is_word[1:]
+    return block, np.flatnonzero(after > before), np.flatnonzero(after < before)
 
 
 def write_counts(side):

@@ -114,8 +114,9 @@ class StrKind(_Sized):
     type = str
 
     def encode(self, items: List[Any]) -> Held:
-        data = "\0".join(items).encode()
-        if data.count(0) == len(items) - 1:
+        text = "\0".join(items)
+        data = text.encode()
+        if text.count("\0") == len(items) - 1:
             return Column(address_of(data)), data  # behind `bytes` Python has a NUL
         return _bytes_column([item.encode() for item in items])
 
