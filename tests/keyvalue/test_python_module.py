@@ -108,14 +108,15 @@ def test_few_records_are_held_where_they_are_long(monkeypatch: pytest.MonkeyPatc
             return 0
 
     monkeypatch.setattr(_library, "library", Library())
-    for key, value in (("x" * 2000, 1), (1, b"x" * 2000), ("x" * 2000, b"")):
-        send, flush = _sending.sender(kind_of(type(key), "key"), kind_of(type(value), "value"), "MPI_D_Send_batch")
-        for _ in range(5):
-            send(key, value)
-        flush()
-        assert sent == [1] * 5
-        sent.clear()
-    send, flush = _sending.sender(kind_of(int, "key"), kind_of(int, "value"), "MPI_D_Send_batch")
+    for key, value in (("x" * 20000, 1), (1, b"x" * 20000), ("x" * 10000, b"x" * 10000)):
+        of_key = _sending.sender(kind_of(type(key), "key"), kind_of(type(value), "value"), "MPI_D_Send_batch")
+        for way in (of_key[0], lambda key, value: of_key[1]([key], value)):  # noqa: B023
+            for _ in range(5):
+                way(key, value)
+            of_key[2]()
+            assert sent == [1] * 5
+            sent.clear()
+    send, _, flush = _sending.sender(kind_of(int, "key"), kind_of(int, "value"), "MPI_D_Send_batch")
     for number in range(10000):
         send(number, number)
     flush()
@@ -133,14 +134,25 @@ def test_values_are_sent_as_they_were_given_whether_the_same_or_not(monkeypatch:
             return 0
 
     monkeypatch.setattr(_library, "library", Library())
-    monkeypatch.setattr(_sending, "BATCH_RECORDS", 4)
-    send, flush = _sending.sender(*kinds, "MPI_D_Send_batch")
+    monkeypatch.setattr(_sending, "BATCH_LENGTH", 20)
+    send, send_list, flush = _sending.sender(*kinds, "MPI_D_Send_batch")
     values = [1] * 10 + [2] * 5 + [1, 2, 3, 1000, 1000, -1] + [7] * 9 + [8]
     for place, value in enumerate(values):
         send(f"{place:05}", value)
     flush()
     flush()
     assert sent == [(f"{place:05}", value) for place, value in enumerate(values)]
+    sent.clear()
+    for count, value in enumerate([1, 1, 2, 1, 5, 5, 5, 5, 6]):
+        send("word0", 0)
+        send_list([f"{place:05}" for place in range(count)], value)
+        send("word1", value)
+    flush()
+    assert sent == [
+        record
+        for count, value in enumerate([1, 1, 2, 1, 5, 5, 5, 5, 6])
+        for record in [("word0", 0), *((f"{place:05}", value) for place in range(count)), ("word1", value)]
+    ]
     for _ in range(8):
         send("a word", 1)
     send("a word", "one")
@@ -167,8 +179,8 @@ def test_what_a_stream_gathers_is_passed_on_after_its_latency(monkeypatch: pytes
     monkeypatch.setattr(_library, "library", Library())
     clock = [0]
     monkeypatch.setattr(_sending, "monotonic_ns", lambda: clock[0])
-    gather = _sending.sender(kind_of(int, "key"), kind_of(int, "value"), "MPI_D_Send_batch")
-    send, flush = _sending.timed(*gather, latency=100)
+    gather, _, flush_gathered = _sending.sender(kind_of(int, "key"), kind_of(int, "value"), "MPI_D_Send_batch")
+    send, flush = _sending.timed(gather, flush_gathered, latency=100)
     for clock[0] in (0, 99, 100, 150, 199, 200):
         send(1, 1)
     assert calls == [2, "flush", 3, "flush"]

@@ -15,8 +15,7 @@ splits = mpid.LineSplits(paths)
 
 def count_words(task, tasks, emit):
     for line in splits.lines(task, tasks):
-        for word in line.split():
-            emit(word, 1)
+        mpid.send_batch(line.split(), 1)  # as emit(word, 1) of each word, but faster
 
 
 def write_counts(task, tasks, groups):

@@ -77,8 +77,8 @@ class Job:
         self.mode, self.keys, self.values = mode, keys, values
         self.callbacks: Dict[str, Any] = {}  # the library has only their addresses
         self.compare: Optional[Compare] = None
-        self.gather, self.flush_gathered = sender(keys, values, "MPI_D_Send_batch")
-        self.gather_for_driver, self.flush_for_driver = sender(keys, values, "MPI_D_Send_batch_to_driver")
+        self.gather, self.gather_list, self.flush_gathered = sender(keys, values, "MPI_D_Send_batch")
+        self.gather_for_driver, _, self.flush_for_driver = sender(keys, values, "MPI_D_Send_batch_to_driver")
         self.send, self.send_to_driver = self.refuse_to_send, self.refuse_to_send_to_driver
         self.records: Optional[Iterator[Record]] = None  # of the current task
         self.way = ""  # in which the current task receives
@@ -298,12 +298,18 @@ def groups() -> Iterator[Tuple[Any, Iterator[Any]]]:
 def send_batch(keys: Any, values: Any) -> None:
     """As Send(), but many records at a time. Keys and values are arrays of pyarrow or NumPy, or lists.
 
-    Of str and bytes also a pair of NumPy arrays (data, offsets). `values` may be one value, for all of the keys.
+    Of str and bytes also a pair of NumPy arrays (data, offsets). `values` may be one value, for all of the keys; a short
+    list with one value, as the words of a line with 1, is gathered as by Send().
     """
     job = running()
+    is_one_value = isinstance(values, (int, float, str, bytes))
+    if is_one_value and job.send == job.gather and job.mode is not Mode.STREAMING:
+        if isinstance(keys, list) and len(keys) < BATCH_RECORDS:
+            job.gather_list(keys, values)
+            return
     job.flush()
     count, key_column, kept_keys = column_of(keys, job.keys, "key")
-    if isinstance(values, (int, float, str, bytes)):
+    if is_one_value:
         value_count, value_column, kept_values = repeated(values, count, job.values, "value")
     else:
         value_count, value_column, kept_values = column_of(values, job.values, "value")

@@ -22,8 +22,8 @@ _USUAL_LATENCY = "1ms"
 _UNITS_NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 
 
-def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, Flush]:
-    """send(key, value), which gathers for a function of the library, and flush().
+def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, SendFunction, Flush]:
+    """send(key, value), which gathers for a function of the library, the same for a list of keys, and flush().
 
     Where items have a length, a batch is full by that: looking at one number for each record is faster than at two.
     Numbers are gathered as values only where they are not all the same object, as the 1 of who counts is: until then
@@ -70,6 +70,7 @@ def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, Flush
         room -= len(key) or 1
         if room < 0:
             flush()
+            room -= len(key)
         if value is not same:
             if same is not _VARIED:
                 begin_values()
@@ -81,6 +82,7 @@ def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, Flush
         room -= len(value) or 1
         if room < 0:
             flush()
+            room -= len(value)
         held_keys.append(key)
         held_values.append(value)
 
@@ -89,11 +91,30 @@ def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, Flush
         room -= len(key) + len(value) or 1
         if room < 0:
             flush()
+            room -= len(key) + len(value)
         held_keys.append(key)
         held_values.append(value)
 
+    def send_list(own_keys: List[Any], value: Any) -> None:
+        nonlocal room
+        count = len(own_keys)
+        if keys.is_sized or values.is_sized:
+            length = sum(map(len, own_keys)) if keys.is_sized else 0
+            length += count * len(value) if values.is_sized else 0
+            room -= length or count
+            if room < 0:
+                flush()
+                room -= length
+        elif len(held_keys) + count > BATCH_RECORDS:
+            flush()
+        if value is not same:
+            if same is not _VARIED:
+                begin_values()
+            held_values.extend(repeat(value, count))
+        held_keys.extend(own_keys)
+
     senders = {(False, False): send_numbers, (True, False): send_key, (False, True): send_value}
-    return senders.get((keys.is_sized, values.is_sized), send_both), flush
+    return senders.get((keys.is_sized, values.is_sized), send_both), send_list, flush
 
 
 def latency_ns(entries: Mapping[str, str]) -> int:
