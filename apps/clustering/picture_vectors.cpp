@@ -93,16 +93,21 @@ class FilesOf : public VectorFiles {
     const auto append = [&](const Place&, const auto* features) {
       std::copy(features, features + columns_, rows.append());
     };
+    std::string_view item;
+    if constexpr (requires { format_.place_of(split, 0); }) {
+      if (format_.known_vectors(split)) {
+        for (const uint64_t number : numbers) {
+          const Split one = format_.place_of(split, number);
+          auto reader = format_.reader(one);
+          reader.next(item);
+          format_.parse(reader, one, 0, item, append);
+        }
+        return;
+      }
+    }
     auto reader = format_.reader(split);
     uint64_t passed = 0;
-    std::string_view item;
     for (const uint64_t number : numbers) {
-      if (const auto one = format_.known_place(split, number)) {
-        auto reader_of_one = format_.reader(*one);
-        reader_of_one.next(item);
-        format_.parse(reader_of_one, *one, 0, item, append);
-        continue;
-      }
       for (; passed <= number; ++passed) reader.next(item);
       format_.parse(reader, split, number, item, append);
     }
@@ -116,7 +121,6 @@ struct TextFormat {
   TextFormat(const std::vector<std::string>& paths, size_t features) : splits(paths, kSplitBytes), columns(features) {}
 
   static std::optional<uint64_t> known_vectors(const Split&) { return std::nullopt; }
-  static std::optional<Split> known_place(const Split&, uint64_t) { return std::nullopt; }
   static LineReader reader(const Split& split) { return LineReader(split); }
 
   template <typename Take>
@@ -152,8 +156,8 @@ struct BinaryFormat {
     if (split.end == Split::kUnknownEnd) return std::nullopt;
     return (split.end - split.begin) / splits.unit_bytes();
   }
-  [[nodiscard]] std::optional<Split> known_place(Split split, uint64_t number) const {
-    if (split.end == Split::kUnknownEnd) return std::nullopt;
+  // Where their number is known.
+  [[nodiscard]] Split place_of(Split split, uint64_t number) const {
     split.begin += number * splits.unit_bytes();
     split.end = split.begin + splits.unit_bytes();
     return split;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How many times longer word count takes in Python than in C++: word by word, and with NumPy and Arrow on many words at
+"""How many times longer word count takes in Python than in C++: of strings, and with NumPy and Arrow on many words at
 a time."""
 
 import argparse

@@ -18,8 +18,8 @@ struct Run {
   bool is_spilled = false;
 
   // In the spill file.
-  static constexpr size_t kPieceBytes = 16 << 10;  // for which there is a checksum; the last one may be shorter
   uint64_t offset = 0;
+  size_t piece_bytes = 0;  // for which there is a checksum; the last piece may be shorter
   std::vector<uint64_t> checksums;
   uint64_t longest_record = 0;  // bytes, which its reader may have to hold
 

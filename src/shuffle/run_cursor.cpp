@@ -24,8 +24,8 @@ uint64_t piece_checksum(const char* piece, size_t bytes) { return XXH3_64bits(pi
 void ReadRequest::read(SpillSpace& space) const {
   space.read(to, rounded_to_blocks(bytes), offset);
   const uint64_t* checksum = checksums;
-  for (uint64_t done = 0; done < bytes; done += Run::kPieceBytes)
-    if (piece_checksum(to + done, std::min<uint64_t>(Run::kPieceBytes, bytes - done)) != *checksum++)
+  for (uint64_t done = 0; done < bytes; done += piece_bytes)
+    if (piece_checksum(to + done, std::min<uint64_t>(piece_bytes, bytes - done)) != *checksum++)
       space.fail_for_damage(offset);
 }
 
@@ -48,8 +48,8 @@ void SpilledCursor::request_chunk() {
   is_requested_ = requested_bytes_ != run_.bytes;
   if (!is_requested_) return;
   const uint64_t bytes = std::min<uint64_t>(chunk_bytes_, run_.bytes - requested_bytes_);
-  const uint64_t* checksums = &run_.checksums[requested_bytes_ / Run::kPieceBytes];
-  request_ = {run_.offset + requested_bytes_, bytes, checksums, chunks_[1 - current_].get()};
+  const uint64_t* checksums = &run_.checksums[requested_bytes_ / run_.piece_bytes];
+  request_ = {run_.offset + requested_bytes_, bytes, run_.piece_bytes, checksums, chunks_[1 - current_].get()};
   requested_bytes_ += bytes;
   if (ahead_ != nullptr) ahead_->start(request_);
 }

@@ -61,6 +61,7 @@ uint64_t piece_checksum(const char* piece, size_t bytes);
 struct ReadRequest {
   uint64_t offset = 0;
   uint64_t bytes = 0;  // that belong to the run
+  size_t piece_bytes = 0;
   const uint64_t* checksums = nullptr;
   char* to = nullptr;  // there is room for whole blocks
   bool is_done = false;
@@ -80,7 +81,7 @@ class ReadAhead {
 // last.
 class SpilledCursor : public RunCursor {
  public:
-  // Without `ahead`, the caller itself reads. The run must stay. `chunk_bytes` is a multiple of Run::kPieceBytes.
+  // Without `ahead`, the caller itself reads. The run must stay. `chunk_bytes` is a multiple of its piece_bytes.
   SpilledCursor(const Run& run, SpillSpace& space, size_t chunk_bytes, ReadAhead* ahead);
   ~SpilledCursor() override;
 

@@ -1,6 +1,7 @@
 #include "shuffle/run_store.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <utility>
 
@@ -11,10 +12,18 @@
 namespace spillway::shuffle {
 namespace {
 
+constexpr uint64_t kLeastPieceBytes = 16 << 10;
 constexpr uint64_t kMostChunkBytes = 512 << 10;
 constexpr size_t kCombiningFan = 16;
 constexpr size_t kMemoryFan = 256;
+constexpr uint64_t kMostSpilledFan = 256;
 constexpr uint64_t kBuffersShare = 4;  // of the memory is for one buffer of each spilled run; there are two
+
+// As large as a chunk of a merge of the most runs may be: so checksums take little memory.
+size_t piece_bytes_for(uint64_t memory_bytes) {
+  return std::bit_floor(
+      std::clamp(memory_bytes / kBuffersShare / kMostSpilledFan, kLeastPieceBytes, kMostChunkBytes));
+}
 
 }  // namespace
 
@@ -23,7 +32,8 @@ RunStore::RunStore(const Settings& settings, const KeyOrder& order, const Combin
       combiner_(combiner),
       memory_bytes_(settings.memory_bytes),
       memory_fan_(combiner ? kCombiningFan : kMemoryFan),
-      spilled_fan_(std::clamp<uint64_t>(settings.memory_bytes / kBuffersShare / Run::kPieceBytes, 8, 256)),
+      piece_bytes_(piece_bytes_for(settings.memory_bytes)),
+      spilled_fan_(std::clamp<uint64_t>(settings.memory_bytes / kBuffersShare / piece_bytes_, 8, kMostSpilledFan)),
       space_(settings.spill_directories),
       partitions_(settings.partition_count),
       resident_bytes_(settings.partition_count, 0),
@@ -58,12 +68,15 @@ void RunStore::deliver(int /*sender*/, uint32_t partition, Run run) {
 
 void RunStore::finish() {
   std::unique_lock lock(mutex_);
+  is_finishing_ = true;
+  for (uint32_t partition = 0; partition < partitions_.size(); ++partition) touched_.push_back(partition);
+  work_came_.notify_one();
   work_done_.wait(lock, [&] { return !is_busy_ && touched_.empty() && !is_spill_due(); });
 }
 
 // Of a record that does not fit in a buffer, its reader has a copy.
 uint64_t RunStore::long_record_bytes(const Run& run) const {
-  return run.longest_record > Run::kPieceBytes ? run.longest_record : 0;
+  return run.longest_record > piece_bytes_ ? run.longest_record : 0;
 }
 
 // Spilled runs for one merge.
@@ -130,7 +143,26 @@ std::optional<RunStore::Job> RunStore::merge_job(uint32_t partition) {
   for (const bool is_spilled : {false, true})
     for (unsigned level = 0; level <= highest; ++level)
       if (is_merge_due(partition, is_spilled, level)) return take_level(partition, is_spilled, level);
-  return std::nullopt;
+  return is_finishing_ ? surplus_job(partition, highest + 1) : std::nullopt;
+}
+
+// The smallest of the spilled runs that are too many for the last merge.
+std::optional<RunStore::Job> RunStore::surplus_job(uint32_t partition, unsigned level) {
+  std::vector<uint64_t> sizes;
+  for (const Run& run : partitions_[partition])
+    if (run.is_spilled) sizes.push_back(run.bytes);
+  if (sizes.size() <= spilled_fan_) return std::nullopt;
+  size_t count = std::min(sizes.size() - spilled_fan_ + 1, spilled_fan_);
+  const auto largest = sizes.begin() + static_cast<ptrdiff_t>(count) - 1;
+  std::nth_element(sizes.begin(), largest, sizes.end());
+  Job job = take(partition, [&](const Run& run) {
+    if (!run.is_spilled || run.bytes > *largest || count == 0) return true;
+    --count;
+    return false;
+  });
+  job.is_spilled = true;
+  job.level = level;
+  return job;
 }
 
 std::optional<RunStore::Job> RunStore::next_job() {
@@ -145,8 +177,8 @@ std::optional<RunStore::Job> RunStore::next_job() {
 // That are read at once, of each of the runs that are spilled.
 size_t RunStore::chunk_bytes(const std::vector<Run>& runs) const {
   const auto spilled = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.is_spilled; });
-  const uint64_t pieces = memory_bytes_ / kBuffersShare / std::max<uint64_t>(spilled, 1) / Run::kPieceBytes;
-  return std::clamp<uint64_t>(pieces * Run::kPieceBytes, Run::kPieceBytes, kMostChunkBytes);
+  const uint64_t pieces = memory_bytes_ / kBuffersShare / std::max<uint64_t>(spilled, 1) / piece_bytes_;
+  return std::clamp<uint64_t>(pieces * piece_bytes_, piece_bytes_, kMostChunkBytes);
 }
 
 std::vector<std::unique_ptr<RunCursor>> RunStore::cursors_of(const std::vector<Run>& runs, ReadAhead* ahead) {
@@ -168,7 +200,7 @@ Run RunStore::merge(const Job& job) {
   RunMerge merge(cursors_of(job.runs, nullptr), order_, combiner_);
   Record record;
   if (job.is_spilled) {
-    SpilledRunWriter writer(space_, bytes);
+    SpilledRunWriter writer(space_, bytes, piece_bytes_);
     while (merge.next(record)) writer.add(record);
     return writer.finish();
   }

@@ -80,6 +80,7 @@ class RunStore : public BlockSink, private ReadAhead {
   bool is_merge_due(uint32_t partition, bool is_spilled, unsigned level) const;
   std::optional<Job> spill_job();
   std::optional<Job> merge_job(uint32_t partition);
+  std::optional<Job> surplus_job(uint32_t partition, unsigned level);
   std::optional<Job> next_job();
   Job take_from_memory(uint32_t partition);
   Job take_level(uint32_t partition, bool is_spilled, unsigned level);
@@ -97,6 +98,7 @@ class RunStore : public BlockSink, private ReadAhead {
   const Combiner& combiner_;
   const uint64_t memory_bytes_;
   const size_t memory_fan_;
+  const size_t piece_bytes_;
   const size_t spilled_fan_;
   SpillSpace space_;
 
@@ -110,6 +112,7 @@ class RunStore : public BlockSink, private ReadAhead {
   uint64_t spillable_bytes_ = 0;  // of these, in runs that nobody is merging
   std::deque<ReadRequest*> reads_;
   bool is_busy_ = false;
+  bool is_finishing_ = false;
   bool is_ending_ = false;
   std::atomic<uint64_t> spilled_bytes_{0};
   std::atomic<uint64_t> spilled_runs_{0};

@@ -6,7 +6,6 @@
 namespace spillway::shuffle {
 namespace {
 constexpr size_t kBufferBytes = 1 << 20;
-static_assert(kBufferBytes % Run::kPieceBytes == 0);
 }  // namespace
 
 Run MemoryRunWriter::finish() {
@@ -18,15 +17,18 @@ Run MemoryRunWriter::finish() {
   return run;
 }
 
-SpilledRunWriter::SpilledRunWriter(SpillSpace& space, uint64_t most_bytes)
+SpilledRunWriter::SpilledRunWriter(SpillSpace& space, uint64_t most_bytes, size_t piece_bytes)
     : space_(space),
+      piece_bytes_(piece_bytes),
       reserved_bytes_(rounded_to_blocks(most_bytes)),
       offset_(space.allocate(reserved_bytes_)),
-      buffer_(aligned_buffer(kBufferBytes)) {}
+      buffer_(aligned_buffer(kBufferBytes)) {
+  checksums_.reserve(most_bytes / piece_bytes + 1);
+}
 
 void SpilledRunWriter::flush() {
-  for (size_t done = 0; done < used_; done += Run::kPieceBytes)
-    checksums_.push_back(piece_checksum(buffer_.get() + done, std::min(Run::kPieceBytes, used_ - done)));
+  for (size_t done = 0; done < used_; done += piece_bytes_)
+    checksums_.push_back(piece_checksum(buffer_.get() + done, std::min(piece_bytes_, used_ - done)));
   const uint64_t bytes = rounded_to_blocks(used_);
   std::memset(buffer_.get() + used_, 0, bytes - used_);
   space_.write(buffer_.get(), bytes, offset_ + flushed_bytes_);
@@ -68,6 +70,8 @@ Run SpilledRunWriter::finish() {
   run.offset = offset_;
   run.bytes = flushed_bytes_;
   run.records = records_;
+  run.piece_bytes = piece_bytes_;
+  checksums_.shrink_to_fit();
   run.checksums = std::move(checksums_);
   run.longest_record = longest_record_;
   const uint64_t used = rounded_to_blocks(flushed_bytes_);

@@ -33,8 +33,8 @@ class MemoryRunWriter {
 // In the spill file, through a buffer.
 class SpilledRunWriter {
  public:
-  // The records have at most so many bytes.
-  SpilledRunWriter(SpillSpace& space, uint64_t most_bytes);
+  // The records have at most so many bytes. `piece_bytes` are a power of two of blocks, 1 MiB at most.
+  SpilledRunWriter(SpillSpace& space, uint64_t most_bytes, size_t piece_bytes);
 
   void add(const Record& record);
   Run finish();
@@ -44,6 +44,7 @@ class SpilledRunWriter {
   void flush();
 
   SpillSpace& space_;
+  const size_t piece_bytes_;
   const uint64_t reserved_bytes_;
   const uint64_t offset_;
   AlignedBuffer buffer_;

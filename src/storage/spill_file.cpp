@@ -84,7 +84,12 @@ bool SpillFile::try_create(const char* directory) {
 }
 
 void SpillFile::create(const char* directory) {
-  if (!try_create(directory)) fail("create a file of", 0, errno);
+  if (!try_create(directory))
+    base::fatal(
+        "cannot create a file in the spill directory %.200s\n"
+        "  Cause:  %s.\n"
+        "  Remedy: make room or give the permission there, or name another directory with --spill-dir.",
+        directory, strerrordesc_np(errno));
 }
 
 void SpillFile::close() {

@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(SOURCE / "demo"), str(SOURCE / "bench")]
+sys.path[:0] = [str(SOURCE / "demo"), str(SOURCE / "bench"), str(SOURCE / "tests" / "mpi4py")]

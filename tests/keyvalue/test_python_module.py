@@ -114,7 +114,7 @@ def test_few_records_are_held_where_they_are_long(monkeypatch: pytest.MonkeyPatc
             for _ in range(5):
                 way(key, value)
             of_key[2]()
-            assert sent == [1] * 5
+            assert sent == [2, 2, 1]
             sent.clear()
     send, _, flush = _sending.sender(kind_of(int, "key"), kind_of(int, "value"), "MPI_D_Send_batch")
     for number in range(10000):
@@ -153,15 +153,26 @@ def test_values_are_sent_as_they_were_given_whether_the_same_or_not(monkeypatch:
         for count, value in enumerate([1, 1, 2, 1, 5, 5, 5, 5, 6])
         for record in [("word0", 0), *((f"{place:05}", value) for place in range(count)), ("word1", value)]
     ]
+    sent.clear()
+    with pytest.raises(TypeError, match="the value 'one' is no int"):
+        send_list([], "one")
+    with pytest.raises(TypeError, match="the key 1 is no str"):
+        send_list(["word", 1], 1)
     for _ in range(8):
-        send("a word", 1)
-    send("a word", "one")
+        send("wordy", 1)
+    send("wordy", "one")
     with pytest.raises(TypeError, match="the value 'one' is no int"):
         flush()
+    assert sent == [("wordy", 1)] * 8  # the others are sent
     for _ in range(8):  # the same wrong one for all
-        send("a word", sent)
+        send("wordy", sent)
         with pytest.raises(TypeError, match="is no int"):
             flush()
+    send("word2", 2)
+    send("\udc80", 2)
+    with pytest.raises(ValueError, match="is no str"):
+        flush()
+    assert len(sent) == 8 + 1 and sent[-1][1] == 2
 
 
 def test_what_a_stream_gathers_is_passed_on_after_its_latency(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import copy
 import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Iterator, List, Optional, Tuple
 
@@ -27,7 +27,8 @@ _REMEDIES = {
         "install hdfs-native, which needs neither, and give filesystem=hdfs_native.fsspec.HdfsFileSystem(host, port)"
     ),
 }
-_DETAILS = re.compile(r"\n(\tat |dlopen\().*", re.DOTALL)  # Java's stack, places where a library was looked for
+_DETAILS = re.compile(r"\n(\tat |\t\.\.\. |dlopen\().*")  # Java's stack, places where a library was looked for
+_THAT_REPLACE = ("local", "s3", "gcs", "abfs")  # what has the new name
 
 
 @dataclass(frozen=True)
@@ -137,14 +138,27 @@ def local_path(file_system: Any, path: str) -> Optional[str]:
 
 
 def renamed(file_system: Any, path: str, to: str) -> None:
-    """What is there under the new name is replaced, also where the file system does not do that, as HDFS."""
+    """What is there under the new name is replaced, also where the file system does not do that, as HDFS; or it is there
+    as before when renaming fails."""
     try:
         file_system.move(path, to)
     except Exception:
-        if any(info.type != fs.FileType.File for info in file_system.get_file_info([path, to])):
+        if _unwrapped(file_system, "")[0].type_name in _THAT_REPLACE or not _are_files(file_system, [path, to]):
             raise
-        file_system.delete_file(to)
-        file_system.move(path, to)
+        aside = to + ".replaced.partial"
+        file_system.move(to, aside)
+        try:
+            file_system.move(path, to)
+        except Exception:
+            file_system.move(aside, to)
+            raise
+        file_system.delete_file(aside)
+
+
+def _are_files(file_system: Any, paths: List[str]) -> bool:
+    with suppress(Exception):
+        return all(info.type == fs.FileType.File for info in file_system.get_file_info(paths))
+    return False
 
 
 def is_s3(file_system: Any) -> bool:

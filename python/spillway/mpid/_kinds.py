@@ -46,6 +46,13 @@ class Kind:
                 self._check_item(item, what)
             raise
 
+    def has(self, item: Any) -> bool:
+        try:
+            self.encode([item])
+        except (TypeError, ValueError, OverflowError):
+            return False
+        return True
+
     def _check_item(self, item: Any, what: str) -> None:
         try:
             self.encode([item])

@@ -27,7 +27,7 @@ def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, SendF
 
     Where items have a length, a batch is full by that: looking at one number for each record is faster than at two.
     Numbers are gathered as values only where they are not all the same object, as the 1 of who counts is: until then
-    `same` is the one that all keys have.
+    `same` is the one that all keys have. Of a batch with a record that cannot be sent, the others are.
     """
     held_keys: List[Any] = []
     held_values: List[Any] = []
@@ -39,11 +39,22 @@ def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, SendF
         room = BATCH_LENGTH
         if not held_keys:
             return
-        count, own_keys, own_values, own_same = len(held_keys), held_keys[:], held_values[:], same
+        own_keys, own_values, own_same = held_keys[:], held_values[:], same
         held_keys.clear()
         held_values.clear()
-        if own_same is _VARIED and not values.is_sized and all(map(is_, own_values, repeat(own_values[0]))):
+        if same is _VARIED and not values.is_sized and all(map(is_, own_values, repeat(own_values[0]))):
             same = own_values[0]  # perhaps of the next ones, too
+        try:
+            pass_on(own_keys, own_values, own_same)
+        except (TypeError, ValueError, OverflowError):
+            pairs = zip(own_keys, own_values if own_same is _VARIED else repeat(own_same))
+            fit = [(key, value) for key, value in pairs if keys.has(key) and values.has(value)]
+            if fit:
+                pass_on([key for key, _ in fit], [value for _, value in fit], _VARIED)
+            raise
+
+    def pass_on(own_keys: List[Any], own_values: List[Any], own_same: Any) -> None:
+        count = len(own_keys)
         key_column, kept_keys = keys.encode_checked(own_keys, "key")
         if own_same is _VARIED:
             value_column, kept_values = values.encode_checked(own_values, "value")
@@ -57,61 +68,60 @@ def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, SendF
         same = _VARIED
 
     def send_numbers(key: Any, value: Any) -> None:
-        if len(held_keys) >= BATCH_RECORDS:
-            flush()
         if value is not same:
             if same is not _VARIED:
                 begin_values()
             held_values.append(value)
         held_keys.append(key)
+        if len(held_keys) >= BATCH_RECORDS:
+            flush()
 
     def send_key(key: Any, value: Any) -> None:
         nonlocal room
         room -= len(key) or 1
-        if room < 0:
-            flush()
-            room -= len(key)
         if value is not same:
             if same is not _VARIED:
                 begin_values()
             held_values.append(value)
         held_keys.append(key)
+        if room < 0:
+            flush()
 
     def send_value(key: Any, value: Any) -> None:
         nonlocal room
         room -= len(value) or 1
-        if room < 0:
-            flush()
-            room -= len(value)
         held_keys.append(key)
         held_values.append(value)
+        if room < 0:
+            flush()
 
     def send_both(key: Any, value: Any) -> None:
         nonlocal room
         room -= len(key) + len(value) or 1
-        if room < 0:
-            flush()
-            room -= len(key) + len(value)
         held_keys.append(key)
         held_values.append(value)
+        if room < 0:
+            flush()
 
     def send_list(own_keys: List[Any], value: Any) -> None:
         nonlocal room
         count = len(own_keys)
-        if keys.is_sized or values.is_sized:
+        if value is not same:
+            values.encode_checked([value], "value")
+        try:
             length = sum(map(len, own_keys)) if keys.is_sized else 0
-            length += count * len(value) if values.is_sized else 0
-            room -= length or count
-            if room < 0:
-                flush()
-                room -= length
-        elif len(held_keys) + count > BATCH_RECORDS:
-            flush()
+        except TypeError:
+            keys.encode_checked(own_keys, "key")
+            raise
+        length += count * len(value) if values.is_sized else 0
+        room -= max(length, count)
         if value is not same:
             if same is not _VARIED:
                 begin_values()
             held_values.extend(repeat(value, count))
         held_keys.extend(own_keys)
+        if room < 0:
+            flush()
 
     senders = {(False, False): send_numbers, (True, False): send_key, (False, True): send_value}
     return senders.get((keys.is_sized, values.is_sized), send_both), send_list, flush

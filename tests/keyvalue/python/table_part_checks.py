@@ -43,7 +43,7 @@ class Hdfs(Counting):
 
     def move(self, source, target):
         if self.is_full or target in self.files:
-            raise OSError("rename destination exists\n\tat org.apache.hadoop.hdfs.Somewhere\n\tat java.lang.Thread.run")
+            raise OSError("rename destination exists\n\tat hdfs.Somewhere\nCaused by: a full disk\n\t... 9 more")
         super().move(source, target)
 
 
@@ -59,12 +59,15 @@ def check_a_part_is_replaced_where_files_are_not_renamed_onto_others(_folder):
             part.write_row("key", 3)
 
     store.is_full = True
-    expected = "cannot write other/part-00001.csv: rename destination exists"
+    expected = "cannot write other/part-00001.csv: rename destination exists\nCaused by: a full disk"
     assert message_of(write_more, OSError) == expected
-    assert list(store.files) == ["out/part-00001.csv"]
+    store.files["other/part-00001.csv"] = b"from before"
+    assert message_of(write_more, OSError) == expected
+    assert store.files == {"out/part-00001.csv": b'"key","count"\n"key",2\n', "other/part-00001.csv": b"from before"}
 
 
 def check_what_hdfs_needs_is_said(_folder):
+    before = os.environ.get("JAVA_HOME")
     os.environ["JAVA_HOME"] = "/nowhere"
     for reach in (
         lambda: mpid.TableSplits(["hdfs://host:1/a.csv"]),
@@ -73,6 +76,8 @@ def check_what_hdfs_needs_is_said(_folder):
         cause, remedy = message_of(reach, OSError).split("\n  Remedy: ")
         assert "hdfs://host:1/a" in cause and "to load lib" in cause and "\n" not in cause
         assert "JAVA_HOME" in remedy and "hdfs-native" in remedy
+    del os.environ["JAVA_HOME"]
+    os.environ.update({"JAVA_HOME": before} if before is not None else {})
 
 
 def check_a_full_disk_is_not_forgotten(folder):

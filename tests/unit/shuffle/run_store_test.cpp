@@ -1,6 +1,7 @@
 #include "shuffle/run_store.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include "sample_records.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint32_t kPartitions = 3;
+constexpr size_t kPieceBytes = 16 << 10;
 constexpr Combiner kNoCombiner;
 
 class RunStoreTest : public testing::Test {
@@ -103,18 +105,37 @@ TEST_F(RunStoreTest, records_may_be_longer_than_all_buffers) {
   expect_records(store, expected);
 }
 
+uint64_t allocated_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+TEST_F(RunStoreTest, the_last_merge_has_its_buffers_in_half_of_the_memory) {
+  RunStore store(settings(kMiB), order_, kNoCombiner);
+  const std::vector<TextRecord> list(110, {"key", std::string(7500, 'v')});  // so large that each is spilled by itself
+  constexpr size_t kRuns = 63;  // 16 at a time are merged, so that 18 would be left
+  for (size_t i = 0; i < kRuns; ++i) deliver_run(store, 1, list);
+  store.finish();
+  const uint64_t before = allocated_bytes();
+  RunMerge merge = store.open(1);
+  EXPECT_LT(allocated_bytes() - before, 16 * 2 * kPieceBytes + kPieceBytes);
+  size_t found = 0;
+  for (Record record; merge.next(record);) ++found;
+  EXPECT_EQ(found, kRuns * list.size());
+}
+
 // However the records of a run lie in its chunks; the last one need not be full.
 TEST_F(RunStoreTest, a_spilled_run_is_read_as_it_was_written) {
   SpillSpace space({directory_.path()});
   for (const size_t bytes : {1, 99, 4096, 16 << 10, 1 << 20}) {
     const TextRecord record{"key", std::string(bytes, 'v')};
     const size_t count = (5 << 20) / bytes / 20 + 1;
-    SpilledRunWriter writer(space, count * record_bytes(view_of(record)));
+    SpilledRunWriter writer(space, count * record_bytes(view_of(record)), kPieceBytes);
     for (size_t i = 0; i < count; ++i) writer.add(view_of(record));
     const shuffle::Run run = writer.finish();
-    EXPECT_EQ(run.checksums.size(), (run.bytes + shuffle::Run::kPieceBytes - 1) / shuffle::Run::kPieceBytes);
+    EXPECT_EQ(run.checksums.size(), (run.bytes + kPieceBytes - 1) / kPieceBytes);
     for (const size_t pieces : {1, 3, 32}) {
-      SpilledCursor cursor(run, space, pieces * shuffle::Run::kPieceBytes, nullptr);
+      SpilledCursor cursor(run, space, pieces * kPieceBytes, nullptr);
       size_t found = 0;
       for (Record next; cursor.next(next); ++found) ASSERT_EQ(copy_of(next), record);
       EXPECT_EQ(found, count);
@@ -125,7 +146,7 @@ TEST_F(RunStoreTest, a_spilled_run_is_read_as_it_was_written) {
 
 TEST_F(RunStoreTest, a_run_that_has_been_damaged_ends_the_process) {
   SpillSpace space({directory_.path()});
-  SpilledRunWriter writer(space, 1 << 20);
+  SpilledRunWriter writer(space, 1 << 20, kPieceBytes);
   for (int i = 0; i < 1000; ++i) writer.add({"key", std::string(500, 'v')});
   const shuffle::Run run = writer.finish();
   const AlignedBuffer block = aligned_buffer(storage::kBlockBytes);
@@ -134,7 +155,7 @@ TEST_F(RunStoreTest, a_run_that_has_been_damaged_ends_the_process) {
   block.get()[100] ^= 1;
   space.write(block.get(), storage::kBlockBytes, place);
   const auto read_all = [&] {
-    SpilledCursor cursor(run, space, 4 * shuffle::Run::kPieceBytes, nullptr);
+    SpilledCursor cursor(run, space, 4 * kPieceBytes, nullptr);
     for (Record record; cursor.next(record);) continue;
   };
   EXPECT_DEATH(read_all(), "read something else from the spill directory .* than had been written");
@@ -236,7 +257,7 @@ TEST_F(RunStoreTest, a_directory_in_which_no_file_can_be_made_is_passed_over) {
   SpillSpace space({gone, directory_.path()});
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(space.allocate(kMiB), (uint64_t{1} << 52) + i * kMiB);
   EXPECT_EXIT(SpillSpace({gone}).allocate(kMiB), testing::ExitedWithCode(1),
-              "cannot create a file of 0 MiB in the spill directory .*/gone");
+              "cannot create a file in the spill directory .*/gone");
 }
 
 TEST_F(RunStoreTest, takes_space_again_that_merges_have_left) {
