@@ -13,54 +13,47 @@ int main(int argc, char** argv) {
     NumberRows centers = first_rows(splits, clusters);
     const size_t columns = centers.columns();
     std::map<int, NumberRows> points_of_task;
-    Iteration<int64_t, std::string> job{
-        .map =
-            [&](int task, int tasks, auto&, auto& emit) {
-              NumberRows& points = points_of_task.try_emplace(task, columns).first->second;
-              if (points.size() == 0) splits.for_each_line(task, tasks, [&](auto line) { points.append(line); });
-              std::vector sums(clusters, std::vector<double>(2 + columns));
-              for (size_t i = 0; i < points.size(); ++i) {
-                const auto [center, distance] = std::as_const(centers).closest_to(points[i]);
-                ++sums[center][0], sums[center][1] += distance;
-                for (size_t column = 0; column < columns; ++column) sums[center][2 + column] += points[i][column];
-              }
-              for (int64_t center = 0; center < clusters; ++center)
-                if (sums[center][0] != 0) emit(center, bytes_of_numbers(sums[center]));
-            },
-        .reduce =
-            [](int, int, auto& groups, auto&, auto& emit_to_driver) {
-              while (groups.next()) {
-                std::vector<double> sums;
-                for (const auto part : groups.values()) add_numbers(sums, part);
-                emit_to_driver(groups.key(), bytes_of_numbers(sums));
-              }
-            },
-        .drive =
-            [&](int round, auto& received) {
-              double inertia = 0;
-              int moved = 0;
-              while (received.next())
-                for (const auto part : received.values()) {
-                  const auto sums = numbers_of_bytes(part);
-                  inertia += sums[1];
-                  // The order in which numbers are added up moves a center a little, too.
-                  double scale = sums[1] / sums[0];
-                  std::vector<double> mean(sums.begin() + 2, sums.end());
-                  for (double& number : mean) number /= sums[0], scale += number * number;
-                  moved += squared_distance(centers[received.key()], mean) > 1e-20 * scale;
-                  std::ranges::copy(mean, centers[received.key()].begin());
-                }
-              std::printf("round %d: inertia %.15g, moved %d\n", round + 1, inertia, moved);
-              std::fflush(stdout);
-              if (moved != 0 && round + 1 < rounds) return true;
-              OutputFile output(path);
-              centers.write(output);
-              output.finish();
-              return false;
-            },
-        .state = [&] { return bytes_of_numbers(centers.numbers()); },
-        .take_state = [&](auto state) { centers.numbers() = numbers_of_bytes(state); },
-        .combine = sums_of_numbers};
+    const auto map = [&](int task, int tasks, auto&, auto& emit) {
+      NumberRows& points = points_of_task.try_emplace(task, columns).first->second;
+      if (points.size() == 0) splits.for_each_line(task, tasks, [&](auto line) { points.append(line); });
+      std::vector sums(clusters, std::vector<double>(2 + columns));
+      for (size_t i = 0; i < points.size(); ++i) {
+        const auto [center, distance] = std::as_const(centers).closest_to(points[i]);
+        ++sums[center][0], sums[center][1] += distance;
+        for (size_t column = 0; column < columns; ++column) sums[center][2 + column] += points[i][column];
+      }
+      for (int64_t center = 0; center < clusters; ++center)
+        if (sums[center][0] != 0) emit(center, bytes_of_numbers(sums[center]));
+    };
+    const auto reduce = [](int, int, auto& groups, auto&, auto& emit_to_driver) {
+      while (groups.next()) emit_to_driver(groups.key(), bytes_of_numbers(sums_of_values(groups.values())));
+    };
+    const auto drive = [&](int round, auto& received) {
+      double inertia = 0;
+      int moved = 0;
+      while (received.next())
+        for (const auto part : received.values()) {
+          const auto sums = numbers_of_bytes(part);
+          inertia += sums[1];
+          // The order in which numbers are added up moves a center a little, too.
+          double scale = sums[1] / sums[0];
+          std::vector<double> mean(sums.begin() + 2, sums.end());
+          for (double& number : mean) number /= sums[0], scale += number * number;
+          moved += squared_distance(centers[received.key()], mean) > 1e-20 * scale;
+          std::ranges::copy(mean, centers[received.key()].begin());
+        }
+      std::printf("round %d: inertia %.15g, moved %d\n", round + 1, inertia, moved);
+      std::fflush(stdout);
+      if (moved != 0 && round + 1 < rounds) return true;
+      centers.write(path);
+      return false;
+    };
+    Iteration<int64_t, std::string> job{.map = map,
+                                        .reduce = reduce,
+                                        .drive = drive,
+                                        .state = [&] { return bytes_of_numbers(centers.numbers()); },
+                                        .take_state = [&](auto state) { centers.numbers() = numbers_of_bytes(state); },
+                                        .combine = sums_of_numbers};
     return job.run(argc, argv, {{MPI_D_O_TASKS, std::to_string(std::max<size_t>(splits.size(), 1))}});
   });
 }

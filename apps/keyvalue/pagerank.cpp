@@ -3,63 +3,57 @@
 #include <spillway/mpid.hpp>
 #include <spillway/number_lines.hpp>
 
-#include <functional>
-
 using namespace spillway::mpid;
 
 constexpr double kDamping = 0.85;
-// Keys of what the driver gets: the number of nodes, and the ranks of those that have no links, which all nodes share.
-constexpr int64_t kNodes = -2, kWithoutLinks = -1;
+constexpr int64_t kNodes = -2, kWithoutLinks = -1;  // the driver's keys: how many, and ranks that all nodes share
 
 int main(int argc, char** argv) {
   return guarded_main("keyvalue-pagerank OUTPUT_DIRECTORY ITERATIONS FILE...", argc < 4, [&] {
     const LineSplits splits({argv + 3, argv + argc}, 4 << 20);
     const SortedNumberLines sorted(splits);
     const auto iterations = static_cast<double>(number_argument("ITERATIONS", argv[2]));
-    const std::string directory = argv[1];
     std::map<int, NeighbourLines> lines_of_task;
     std::vector<double> state = {0, 0, 0};
     double &round = state[0], &nodes = state[1], &without_links = state[2];
+    const auto map = [&, directory = std::string(argv[1])](int task, int tasks, auto& received, auto& emit) {
+      NeighbourLines& lines = lines_of_task[task];
+      if (lines.size() == 0) lines = NeighbourLines(splits, sorted, task, tasks);
+      std::vector<double> ranks(lines.size(), round == 0 ? 1 : 1 - kDamping + kDamping * without_links / nodes);
+      while (received.next()) ranks[lines.index_of(received.key())] += kDamping * received.sum();
+      if (round == iterations) {
+        PartFile output(directory, task);
+        for (size_t i = 0; i < ranks.size(); ++i) output << lines.node(i) << "\t" << ranks[i] / nodes << "\n";
+        return output.finish();
+      }
+      for (size_t i = 0; i < ranks.size(); ++i) {
+        const auto neighbours = lines.neighbours(i);
+        for (const int64_t node : neighbours) emit(node, ranks[i] / neighbours.size());
+        if (neighbours.empty()) emit(kWithoutLinks, ranks[i]);
+      }
+      emit(kNodes, static_cast<double>(ranks.size()));
+    };
+    const auto reduce = [](int, int, auto& groups, auto& emit, auto& emit_to_driver) {
+      while (groups.next())
+        groups.key() < 0 ? emit_to_driver(groups.key(), groups.sum()) : emit(groups.key(), groups.sum());
+    };
+    const auto drive = [&](int, auto& received) {
+      without_links = 0;
+      while (received.next()) (received.key() == kNodes ? nodes : without_links) = received.sum();
+      return round++ < iterations;
+    };
+    const auto partition = [&](int64_t key, double, int tasks) {
+      const bool is_for_a = COMM_BIPARTITE_O != MPI_D_COMM_NULL;
+      return is_for_a ? static_cast<int>(static_cast<uint64_t>(key) % tasks) : sorted.task_of(key, tasks);
+    };
     Iteration<int64_t, double> job{
-        .map =
-            [&](int task, int tasks, auto& received, auto& emit) {
-              NeighbourLines& lines = lines_of_task[task];
-              if (lines.size() == 0) lines = NeighbourLines(splits, sorted, task, tasks);
-              std::vector<double> ranks(lines.size(), round == 0 ? 1 : 1 - kDamping + kDamping * without_links / nodes);
-              while (received.next()) ranks[lines.index_of(received.key())] += kDamping * received.sum();
-              if (round == iterations) {
-                PartFile output(directory, task);
-                for (size_t i = 0; i < ranks.size(); ++i) output << lines.node(i) << "\t" << ranks[i] / nodes << "\n";
-                return output.finish();
-              }
-              for (size_t i = 0; i < ranks.size(); ++i) {
-                const auto neighbours = lines.neighbours(i);
-                for (const int64_t node : neighbours) emit(node, ranks[i] / neighbours.size());
-                if (neighbours.empty()) emit(kWithoutLinks, ranks[i]);
-              }
-              emit(kNodes, static_cast<double>(ranks.size()));
-            },
-        .reduce =
-            [](int, int, auto& groups, auto& emit, auto& emit_to_driver) {
-              while (groups.next()) {
-                const double sum = groups.sum();
-                groups.key() < 0 ? emit_to_driver(groups.key(), sum) : emit(groups.key(), sum);
-              }
-            },
-        .drive =
-            [&](int, auto& received) {
-              without_links = 0;
-              while (received.next()) (received.key() == kNodes ? nodes : without_links) = received.sum();
-              return round++ < iterations;
-            },
+        .map = map,
+        .reduce = reduce,
+        .drive = drive,
         .state = [&] { return bytes_of_numbers(state); },
         .take_state = [&](auto bytes) { std::ranges::copy(numbers_of_bytes(bytes), state.begin()); },
         .combine = std::plus<>(),
-        .partition =
-            [&](int64_t key, double, int tasks) {
-              const bool is_for_a = COMM_BIPARTITE_O != MPI_D_COMM_NULL;
-              return is_for_a ? static_cast<int>(static_cast<uint64_t>(key) % tasks) : sorted.task_of(key, tasks);
-            }};
+        .partition = partition};
     return job.run(argc, argv, {{MPI_D_O_TASKS, std::to_string(std::max<size_t>(splits.size(), 1))}});
   });
 }

@@ -3,29 +3,22 @@
 #include <spillway/mpid.hpp>
 #include <spillway/number_lines.hpp>
 
-#include <chrono>
-#include <functional>
-#include <optional>
 #include <sstream>
-#include <thread>
 #include <unordered_map>
 
 using namespace spillway::mpid;
-using Clock = std::chrono::steady_clock;
-using Words = std::vector<std::pair<int64_t, std::string>>;  // counts are negative: the most frequent come first
 
-// A source that waits passes on what it has sent, and ends windows.
-void wait_until(Clock::time_point due) {
-  for (; Clock::now() < due; std::this_thread::sleep_until(std::min(due, Clock::now() + std::chrono::milliseconds(1))))
-    MPI_D_Flush();
-}
-
-std::string best_of(Words words, size_t k) {
+// The k most frequent ones of lines `word count`.
+std::string best_of(const std::string& lines, size_t k) {
+  std::vector<std::pair<int64_t, std::string>> words;  // counts are negative: the most frequent come first
+  std::istringstream in(lines);
+  for (auto [word, count] = std::pair(std::string(), int64_t{0}); in >> word >> count;)
+    words.emplace_back(-count, word);
   std::ranges::sort(words);
-  std::string text;
-  for (size_t i = 0; i < std::min(words.size(), k); ++i)
-    text += words[i].second + " " + std::to_string(-words[i].first) + "\n";
-  return text;
+  words.resize(std::min(words.size(), k));
+  std::string best;
+  for (const auto& [count, word] : words) best += word + " " + std::to_string(-count) + "\n";
+  return best;
 }
 
 int main(int argc, char** argv) {
@@ -36,38 +29,30 @@ int main(int argc, char** argv) {
     const std::string directory = words[1];
     const int64_t k = number_argument("K", words[0]);
     const double seconds = has_rate ? 1.0 / number_argument("--rate", argv[2]) : 0;  // from line to line
-    Streaming<std::string, int64_t> job{
-        .source =
-            [&](int task, int tasks, auto& emit) {
-              double due = 0;
-              const auto begin = Clock::now();
-              splits.for_each_line(task, tasks, [&](std::string_view line) {
-                wait_until(begin + std::chrono::nanoseconds(std::llround(1e9 * std::exchange(due, due + seconds))));
-                for_each_word(line, [&](std::string_view word) { emit(word, 1); });
-              });
-            },
-        .sink =
-            [&](MPI_Comm tasks, auto& windows) {
-              int task = 0;
-              MPI_Comm_rank(tasks, &task);
-              std::optional<PartFile> output;
-              if (task == 0) output.emplace(directory, 0);
-              while (windows.next()) {
-                std::unordered_map<std::string, int64_t> counts;
-                std::string_view word;
-                for (int64_t count = 0; windows.receive(word, count);) counts[std::string(word)] += count;
-                Words best;
-                for (const auto& [counted, count] : counts) best.emplace_back(-count, counted);
-                std::istringstream of_all(gathered(tasks, best_of(best, k)));
-                best.clear();
-                int64_t count = 0;
-                for (std::string counted; of_all >> counted >> count;) best.emplace_back(-count, counted);
-                std::istringstream lines(best_of(best, k));
-                for (std::string line; std::getline(lines, line);) *output << windows.number() << " " << line << "\n";
-              }
-              if (output) output->finish();
-            },
-        .combine = std::plus<>()};
+    const auto source = [&](int task, int tasks, auto& emit) {
+      Pace pace(seconds);
+      splits.for_each_line(task, tasks, [&](std::string_view line) {
+        pace.wait();
+        for_each_word(line, [&](std::string_view word) { emit(word, 1); });
+      });
+    };
+    const auto sink = [&](MPI_Comm tasks, auto& windows) {
+      int task = 0;
+      MPI_Comm_rank(tasks, &task);
+      std::optional<PartFile> output;
+      if (task == 0) output.emplace(directory, 0);
+      while (windows.next()) {
+        std::unordered_map<std::string, int64_t> counts;
+        std::string_view word;
+        for (int64_t count = 0; windows.receive(word, count);) counts[std::string(word)] += count;
+        std::string text;
+        for (const auto& [counted, count] : counts) text += counted + " " + std::to_string(count) + "\n";
+        std::istringstream best(best_of(gathered(tasks, best_of(text, k)), k));
+        for (std::string line; std::getline(best, line);) *output << windows.number() << " " << line << "\n";
+      }
+      if (output) output->finish();
+    };
+    Streaming<std::string, int64_t> job{.source = source, .sink = sink, .combine = std::plus<>()};
     return job.run(argc, argv);
   });
 }

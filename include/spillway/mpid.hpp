@@ -3,9 +3,12 @@
 #ifndef SPILLWAY_MPID_HPP
 #define SPILLWAY_MPID_HPP
 
-#include <spillway/input_plan.hpp>
 #include <spillway/mpid.h>
+#include <spillway/input_plan.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +19,7 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -265,7 +269,7 @@ struct MapReduce {
   std::function<void(int task, int tasks, Groups<K, V>& groups)> reduce;
   // Optional, as those that follow. Sums of numbers are fastest as std::plus<>().
   std::function<V(View<V>, View<V>)> combine = nullptr;
-  std::function<int(View<K>, View<K>)> compare = nullptr;              // less than, equal to or greater than 0
+  std::function<int(View<K>, View<K>)> compare = nullptr;               // less than, equal to or greater than 0
   std::function<int(View<K>, View<V>, int tasks)> partition = nullptr;  // from 0 to tasks - 1
 
   // The whole program but for its options. Returns its exit status.
@@ -294,8 +298,8 @@ struct MapReduce {
   }
 };
 
-// A program in the iteration mode: as long as `drive` says so, a round of O tasks (`map`) and A tasks (`reduce`). A task
-// is in the same process in all rounds, so what belongs to it may be kept there. Exceptions as above.
+// A program in the iteration mode: as long as `drive` says so, a round of O tasks (`map`) and A tasks (`reduce`). A
+// task is in the same process in all rounds, so what belongs to it may be kept there. Exceptions as above.
 template <typename K, typename V>
 struct Iteration {
   // `received` is what A tasks of the last round have emitted for this task.
@@ -305,9 +309,9 @@ struct Iteration {
       reduce;
   // In the driver, after round 0 and so on: what A tasks have emitted for it. Whether there is another round.
   std::function<bool(int round, Groups<K, V>& received)> drive;
-  std::function<std::string()> state = nullptr;                       // of the driver, before each round: everybody
-  std::function<void(std::string_view state)> take_state = nullptr;   // gets it; optional, as all that follows
-  std::function<V(View<V>, View<V>)> combine = nullptr;               // of what O tasks emit
+  std::function<std::string()> state = nullptr;                      // of the driver, before each round: everybody
+  std::function<void(std::string_view state)> take_state = nullptr;  // gets it; optional, as all that follows
+  std::function<V(View<V>, View<V>)> combine = nullptr;              // of what O tasks emit
   std::function<int(View<K>, View<K>)> compare = nullptr;
   std::function<int(View<K>, View<V>, int tasks)> partition = nullptr;  // for both directions
 
@@ -355,8 +359,8 @@ struct Iteration {
   }
 };
 
-// What an A task of a stream receives: `while (windows.next()) while (windows.receive(key, value)) ...`. There is at least
-// one window, and all A tasks have as many.
+// What an A task of a stream receives: `while (windows.next()) while (windows.receive(key, value)) ...`. There is at
+// least one window, and all A tasks have as many.
 template <typename K, typename V>
 class Windows {
  public:
@@ -400,6 +404,29 @@ struct Streaming {
   }
 };
 
+// For a source that sends a record every so many seconds from now on. Waiting passes on what it has sent, and ends
+// windows that are due.
+class Pace {
+ public:
+  explicit Pace(double seconds) : seconds_(seconds) {}
+
+  // Until the next one is due.
+  void wait() {
+    const auto due = begin_ + std::chrono::nanoseconds(std::llround(1e9 * seconds_ * count_++));
+    for (auto now = Clock::now(); now < due; now = Clock::now()) {
+      std::this_thread::sleep_until(std::min(due, now + std::chrono::milliseconds(1)));
+      MPI_D_Flush();
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Clock::time_point begin_ = Clock::now();
+  double seconds_;
+  double count_ = 0;
+};
+
 // The texts of all tasks, one behind the other, in the first of them; nothing in the others. Together below 2 GiB.
 inline std::string gathered(MPI_Comm tasks, const std::string& text) {
   int count = 0;
@@ -414,8 +441,8 @@ inline std::string gathered(MPI_Comm tasks, const std::string& text) {
   return all;
 }
 
-// main() of a program, whose words are wrong or else are what `function` runs with; it returns the exit status. The usage
-// begins with the program's name. An exception before the job begins is said, with that name.
+// main() of a program, whose words are wrong or else are what `function` runs with; it returns the exit status. The
+// usage begins with the program's name. An exception before the job begins is said, with that name.
 template <typename Function>
 int guarded_main(const std::string& usage, bool has_wrong_words, Function function) {
   if (has_wrong_words) return std::fprintf(stderr, "usage: mpidrun [options] %s\n", usage.c_str()), 2;

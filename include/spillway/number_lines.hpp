@@ -1,5 +1,5 @@
-// Lines of numbers as input of key-value jobs, and numbers as bytes of a value. Needs no MPI. What is wrong with a line is
-// thrown as a std::runtime_error.
+// Lines of numbers as input of key-value jobs, and numbers as bytes of a value. Needs no MPI. What is wrong with a line
+// is thrown as a std::runtime_error.
 #ifndef SPILLWAY_NUMBER_LINES_HPP
 #define SPILLWAY_NUMBER_LINES_HPP
 
@@ -62,6 +62,14 @@ inline void add_numbers(std::vector<double>& sums, std::string_view bytes) {
   for (size_t i = 0; i < numbers.size(); ++i) sums[i] += numbers[i];
 }
 
+// The sums of values, as of groups, number by number.
+template <typename Values>
+std::vector<double> sums_of_values(Values values) {
+  std::vector<double> sums;
+  for (const std::string_view value : values) add_numbers(sums, value);
+  return sums;
+}
+
 // The sums of both, number by number: for combine functions.
 inline std::string sums_of_numbers(std::string_view first, std::string_view second) {
   std::vector<double> sums = numbers_of_bytes(first);
@@ -106,9 +114,11 @@ class NumberRows {
   }
   [[nodiscard]] std::vector<double>& numbers() { return numbers_; }
 
-  // As lines.
-  void write(OutputFile& output) const {
+  // As lines of a new file.
+  void write(const std::string& path) const {
+    OutputFile output(path);
     for (size_t i = 0; i < numbers_.size(); ++i) output << numbers_[i] << ((i + 1) % columns_ == 0 ? "\n" : " ");
+    output.finish();
   }
 
   // The first of the rows that are closest to a point, and the square of its distance.

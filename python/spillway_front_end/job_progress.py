@@ -81,6 +81,9 @@ class JobProgress:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
 
+    def _records_per_s(self, figures: JobFigures) -> float:
+        return figures.total("emitted_records") / max(self.elapsed_s, 1e-3)
+
     def _left_s(self, figures: JobFigures) -> Optional[float]:
         if not _has_end(figures):
             return None
@@ -92,6 +95,7 @@ class JobProgress:
         return {
             "elapsed_s": round(self.elapsed_s, 3),
             "left_s": None if left is None else round(left, 3),
+            "records_per_s": round(self._records_per_s(figures)),
             "o_tasks": figures.o_tasks,
             "o_tasks_done": figures.total("o_tasks"),
             "a_tasks": figures.a_tasks,
@@ -105,21 +109,20 @@ class JobProgress:
             return self._line_without_end(figures)
         done, all_tasks = _done(figures), figures.o_tasks + figures.a_tasks
         cells = _BAR_CELLS * done // all_tasks
-        rate = figures.total("emitted_records") / max(self.elapsed_s, 1e-3)
         left = self._left_s(figures)
         return (
             f"[{'#' * cells}{'.' * (_BAR_CELLS - cells)}] O {figures.total('o_tasks')}/{figures.o_tasks}  "
-            f"A {figures.total('a_tasks')}/{figures.a_tasks}  {_count(rate)} records/s  "
-            f"{format_size(figures.total('emitted_bytes'))}" + (f"  {left:.0f} s left" if left is not None else "")
+            f"A {figures.total('a_tasks')}/{figures.a_tasks}  {_count(self._records_per_s(figures))} "
+            f"records/s  {format_size(figures.total('emitted_bytes'))}"
+            + (f"  {left:.0f} s left" if left is not None else "")
         )
 
     def _line_without_end(self, figures: JobFigures) -> str:
         rounds = figures.longest("rounds")
         what = f"round {rounds + 1}" if figures.mode == "iteration" else f"{rounds} windows"
-        elapsed = max(self.elapsed_s, 1e-3)
         return (
-            f"{what}  {_count(figures.total('emitted_records') / elapsed)} records/s  "
-            f"{format_size(figures.total('emitted_bytes'))}  {elapsed:.0f} s"
+            f"{what}  {_count(self._records_per_s(figures))} records/s  "
+            f"{format_size(figures.total('emitted_bytes'))}  {self.elapsed_s:.0f} s"
         )
 
 

@@ -2,9 +2,13 @@
 
 import json
 import os
+import pty
+import re
 import shutil
 import signal
+import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Callable, Dict, List
 
@@ -50,6 +54,15 @@ def test_what_does_not_fit_in_memory_is_spilled(
     check_parts(received_records(tmp_path / "out", 3), sent_records(3, 100000, 70001))
     assert report["spilled_bytes"] > 2 << 20
     assert report["sent_bytes"] > 2 << 20
+
+
+@pytest.mark.parametrize("way", [["--plain"], ["--slots", 1, "--memory", "6G"]])
+def test_keys_may_have_no_byte_and_a_gigabyte(run_job: Callable, nothing_left_behind: None, way: List[object]) -> None:
+    finished, report = run_job([*way, "-n", 1, "-O", 2, "-A", 2], "long-keys", 1 << 30, env={"MPI_D_MEMORY": "64M"})
+    groups = [line for line in finished.stderr.splitlines() if " bytes, last " in line]
+    expected = [f"{1 << 30} bytes, last {last}, 2 values, whole" for last in "ab"]
+    assert sorted(groups) == sorted(["0 bytes, last -, 2 values, whole", *expected])
+    assert report["spilled_bytes"] >= 4 << 30
 
 
 def test_combining_leaves_fewer_records_to_send(run_job: Callable, tmp_path: Path) -> None:
@@ -107,11 +120,40 @@ def test_an_interrupt_ends_the_job(
 
 def test_progress_is_lines_of_json_on_demand(run_job: Callable, tmp_path: Path) -> None:
     options = [f"output={tmp_path / 'out'}", "records=10000000", "combine"]
-    finished, _ = run_job(["--plain", "-n", 1, "--progress", "json"], "generated-records", *options)
+    finished, _ = run_job(["--plain", "-n", 1, "-O", 4, "--progress", "json"], "generated-records", *options)
     lines = [json.loads(line) for line in finished.stderr.splitlines() if line.startswith("{")]
     assert lines
     counts = [line["emitted_records"] for line in lines]
-    assert counts == sorted(counts) and counts[-1] <= 10000000
+    assert counts == sorted(counts) and counts[-1] <= 40000000
+    for line in lines:
+        assert line["records_per_s"] == pytest.approx(line["emitted_records"] / line["elapsed_s"], rel=0.05)
+        done = line["o_tasks_done"] + line["a_tasks_done"]
+        left = None if done == 0 else pytest.approx(line["elapsed_s"] * (5 - done) / done, rel=0.05)
+        assert line["left_s"] == left
+
+
+def test_progress_is_a_line_on_a_terminal(
+    mpidrun: Path, key_value_program: Callable, spill_dir: Path, tmp_path: Path
+) -> None:
+    terminal, of_the_job = pty.openpty()
+    words = [mpidrun, "--plain", "-n", 1, "-O", 4, "-A", 2, "--spill-dir", spill_dir, "--summary", "none"]
+    program = [key_value_program("generated-records"), f"output={tmp_path / 'out'}", "records=10000000", "combine"]
+    with subprocess.Popen([*map(str, words + program)], stderr=of_the_job, stdin=subprocess.DEVNULL) as process:
+        os.close(of_the_job)
+        shown = b""
+        with suppress(OSError):  # the job has closed it
+            while part := os.read(terminal, 4096):
+                shown += part
+    os.close(terminal)
+    assert process.returncode == 0
+    lines = re.findall(
+        rb"\r\[([#.]{24})\] O (\d)/4  A (\d)/2  \d+[kM]? records/s  [\d.]+ [KMG]iB(  \d+ s left)?\x1b\[K", shown
+    )
+    assert lines
+    for cells, o_done, a_done, left in lines:
+        done = int(o_done) + int(a_done)
+        assert cells == b"#" * (24 * done // 6) + b"." * (24 - 24 * done // 6) and bool(left) == (done > 0)
+    assert shown.endswith(b"\r\x1b[K")  # and is gone in the end
 
 
 def test_the_report_is_a_page_unless_it_is_to_be_json(

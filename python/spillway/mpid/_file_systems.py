@@ -138,8 +138,10 @@ def local_path(file_system: Any, path: str) -> Optional[str]:
 
 
 def renamed(file_system: Any, path: str, to: str) -> None:
-    """What is there under the new name is replaced, also where the file system does not do that, as HDFS; or it is there
-    as before when renaming fails."""
+    """Replaces what is there under the new name, also where the file system does not do that, as HDFS.
+
+    When that fails, it is there as before.
+    """
     try:
         file_system.move(path, to)
     except Exception:

@@ -298,8 +298,8 @@ def groups() -> Iterator[Tuple[Any, Iterator[Any]]]:
 def send_batch(keys: Any, values: Any) -> None:
     """As Send(), but many records at a time. Keys and values are arrays of pyarrow or NumPy, or lists.
 
-    Of str and bytes also a pair of NumPy arrays (data, offsets). `values` may be one value, for all of the keys; a short
-    list with one value, as the words of a line with 1, is gathered as by Send().
+    Of str and bytes also a pair of NumPy arrays (data, offsets). `values` may be one value, for all of the keys; a
+    short list with one value, as the words of a line with 1, is gathered as by Send().
     """
     job = running()
     is_one_value = isinstance(values, (int, float, str, bytes))
