@@ -29,11 +29,26 @@ FIGURES = ["p50", "p99", "p99.9"]
 KEYS = 1000
 # A JVM compiles what it runs often; messages before that do not count. A query is slow to stop, too.
 SPARK_WARM_UP_S, SPARK_START_S = 15, 120
+PROBED_RATE, PROBED_S = 40_000_000, 1  # more than anybody sends
+LONG_SHARE = 0.8  # of the peak rate
+LARGEST_GROWTH = 1.05
 
 
 class Sample(NamedTuple):
     messages_per_s: float  # that were sent
     times_ms: List[float]  # as in FIGURES
+    memory_mib: List[float]  # of who counts, after a fifth and at the end; of Spark none
+
+
+class LongRun(NamedTuple):
+    peak_per_s: float
+    seconds: int
+    sample: Sample
+
+    @property
+    def growth(self) -> float:
+        early, late = self.sample.memory_mib
+        return late / early
 
 
 def parse() -> argparse.Namespace:
@@ -44,12 +59,15 @@ def parse() -> argparse.Namespace:
     add("--rates", default=rates, help=f"messages per second, separated by commas (default: {rates})")
     add("--seconds", type=int, default=10, help="that each run lasts (default: 10)")
     add("--repeats", type=int, default=3, help="runs of each, interleaved (default: 3)")
+    add("--long", type=int, default=0, metavar="SECONDS", help="a run of so long at 0.8 of the peak rate, too")
     add("--no-spark", action="store_true", help="only Spillway")
     add("--peer-folder", type=Path, default=DEFAULT_FOLDER, help="where install.sh put Spark (default: build/peers)")
     add("--folder", type=Path, help="where all files go")
     options = parser.parse_args()
     if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", options.rates) or min(options.seconds, options.repeats) < 1:
         parser.error("--rates, --seconds and --repeats take numbers from 1 on")
+    if options.long < 0:
+        parser.error("--long: a number of seconds")
     options.rates = list(map(int, options.rates.split(",")))
     return options
 
@@ -80,9 +98,18 @@ def run_spillway(build: Build, rate: int, seconds: int, flavour: str, folder: Pa
     text = "\n".join(run(list(map(str, words)), 10.0 * seconds + 60).lines)
     sent = re.search(r"sent: \d+ messages, (\d+)/s", text)
     received = re.search(r"received: (\d+) messages, p50 (\d+) us, p99 (\d+) us, p99.9 (\d+) us", text)
-    if not sent or not received or int(received[1]) != rate * seconds:
+    memory = re.search(r"memory ([\d.]+) MiB after a fifth, ([\d.]+) MiB at the end", text)
+    if not sent or not received or not memory or int(received[1]) != rate * seconds:
         raise RunFailed(f"messages were lost:\n{text}")
-    return Sample(float(sent[1]), [int(received[place]) / 1000 for place in (2, 3, 4)])
+    times_ms = [int(received[place]) / 1000 for place in (2, 3, 4)]
+    return Sample(float(sent[1]), times_ms, [float(memory[1]), float(memory[2])])
+
+
+def run_long(build: Build, seconds: int, flavour: str, folder: Path) -> LongRun:
+    peak = run_spillway(build, PROBED_RATE, PROBED_S, flavour, folder).messages_per_s
+    rate = int(LONG_SHARE * peak)
+    say(f"{rate} messages/s for {seconds} s")
+    return LongRun(peak, seconds, run_spillway(build, rate, seconds, flavour, folder))
 
 
 def run_spark(spark: Spark, rate: int, seconds: int, folder: Path) -> Sample:
@@ -110,7 +137,18 @@ def run_spark(spark: Spark, rate: int, seconds: int, folder: Path) -> Sample:
         if passed >= rate * SPARK_WARM_UP_S:
             counted.append(batch)
         passed += batch[0]
-    return Sample(float(sent[1]), quantiles(counted or batches[-1:]))
+    return Sample(float(sent[1]), quantiles(counted or batches[-1:]), [])
+
+
+def page_of_long_run(long: LongRun) -> str:
+    early, late = long.sample.memory_mib
+    rate = long.sample.messages_per_s
+    return (
+        f"\n  {rate:.0f}/s for {long.seconds} s, of a peak of {long.peak_per_s:.0f}/s: none lost, "
+        f"p50 {long.sample.times_ms[0]:.1f} ms, p99 {long.sample.times_ms[1]:.1f} ms\n"
+        f"  memory, {early:.1f} MiB after a fifth and {late:.1f} at the end <= {LARGEST_GROWTH:g} x: "
+        f"{verdict(long.growth <= LARGEST_GROWTH)}"
+    )
 
 
 def page(samples: Dict[Tuple[int, str], List[Sample]], left_out: Dict[str, str]) -> str:
@@ -148,15 +186,19 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
                 except RunFailed as failure:  # what it cannot do is a figure, too
                     left_out[name] = str(failure).splitlines()[0]
                     samples.pop((rate, "Spark"), None)
+    long = run_long(build, options.long, flavour, folder) if options.long else None
     say("")
-    text = page(samples, left_out)
+    text = page(samples, left_out) + (page_of_long_run(long) if long else "")
     print(f"\n{text}", flush=True)
     if options.json:
         rows = [
             {"rate": rate, "contender": name, "samples": [sample._asdict() for sample in of_runs]}
             for (rate, name), of_runs in samples.items()
         ]
-        options.json.write_text(json.dumps({"machine": about_machine, "streams": rows}, indent=2) + "\n")
+        content: Dict[str, object] = {"machine": about_machine, "streams": rows}
+        if long:
+            content["long"] = {**long._asdict(), "sample": long.sample._asdict(), "growth": long.growth}
+        options.json.write_text(json.dumps(content, indent=2) + "\n")
     return 1 if misses_target(text) else 0
 
 

@@ -199,10 +199,17 @@ def test_sort_of_skewed_keys(
 
 def test_streams(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothing_left_behind: None) -> None:
     words = [sys.executable, SOURCE / "bench" / "keyvalue" / "streams.py", "--build", build_dir, "--mpi", flavour]
-    words += ["--rates", "1000,2000", "--seconds", 1, "--repeats", 1, "--peer-folder", tmp_path / "none"]
+    words += ["--rates", "1000,2000", "--seconds", 1, "--repeats", 1, "--peer-folder", tmp_path / "none", "--long", 1]
     page = run(*words, "--json", tmp_path / "json", status=None, timeout_s=60)
     assert page.status in (0, 1) and "left out: Spark: no pyspark" in page.stdout
-    rows = json.loads((tmp_path / "json").read_text())["streams"]
+    assert re.search(
+        r"/s for 1 s, of a peak of \d+/s: none lost; p50 [\d.]+ ms, p99 [\d.]+ ms\n  memory, ", page.stdout
+    )
+    content = json.loads((tmp_path / "json").read_text())
+    assert content["long"]["sample"]["messages_per_s"] <= content["long"]["peak_per_s"]
+    early, late = content["long"]["sample"]["memory_mib"]
+    assert content["long"]["growth"] == pytest.approx(late / early)
+    rows = content["streams"]
     assert [(row["rate"], row["contender"]) for row in rows] == [(1000, "Spillway"), (2000, "Spillway")]
     for row in rows:
         [sample] = row["samples"]

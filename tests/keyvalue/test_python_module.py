@@ -29,6 +29,19 @@ def constants(pattern: str) -> dict:
     return {name: int(value) for name, value in re.findall(pattern, HEADER)}
 
 
+def test_the_table_of_the_configuration_has_every_key() -> None:
+    keys = set(re.findall(r'#define (MPI_D_\w+) "\1"', HEADER))
+    page = (SOURCE / "docs" / "reference" / "key-value-jobs.md").read_text()
+    rows = page.split("\n## Configuration\n")[1].split("\n## ")[0].splitlines()
+    first_cells = " ".join(row.split(" | ")[0] for row in rows if row.startswith("| `"))
+    taken = re.findall(r"\{(MPI_D_\w+), (?:true|false),", (SOURCE / "src/keyvalue/configuration.cpp").read_text())
+    assert set(re.findall(r"`(\w+)`", first_cells)) == keys == set(taken) and len(keys) == 15
+    in_environment = set(re.findall(r"`(\w+)` \*", first_cells))
+    assert in_environment == set(
+        re.findall(r"\{(MPI_D_\w+), true,", (SOURCE / "src/keyvalue/configuration.cpp").read_text())
+    )
+
+
 def test_codes_and_modes_are_those_of_the_c_header() -> None:
     codes = constants(r"#define MPI_D_(ERR_\w+) (\d+)")
     assert codes == {name: getattr(_library, name) for name in codes} and len(codes) == 8
