@@ -173,6 +173,8 @@ class Hadoop(Contender):
             # Each of the maps that run at a time has such a buffer.
             "mapreduce.task.io.sort.mb": min(512, heap_mib // (3 * cores())),
             "mapreduce.task.io.sort.factor": 100,
+            # Of the heap, for each of the reduces that run at a time.
+            "mapreduce.reduce.shuffle.input.buffer.percent": 0.7 / cores(),
             "mapreduce.client.completion.pollinterval": 50,
             "mapreduce.client.progressmonitor.pollinterval": 50,
         }

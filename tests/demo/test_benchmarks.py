@@ -203,7 +203,7 @@ def test_streams(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, not
     page = run(*words, "--json", tmp_path / "json", status=None, timeout_s=60)
     assert page.status in (0, 1) and "left out: Spark: no pyspark" in page.stdout
     assert re.search(
-        r"/s for 1 s, of a peak of \d+/s: none lost; p50 [\d.]+ ms, p99 [\d.]+ ms\n  memory, ", page.stdout
+        r"/s for 1 s, of a peak of \d+/s: none lost, p50 [\d.]+ ms, p99 [\d.]+ ms\n  memory, ", page.stdout
     )
     content = json.loads((tmp_path / "json").read_text())
     assert content["long"]["sample"]["messages_per_s"] <= content["long"]["peak_per_s"]
