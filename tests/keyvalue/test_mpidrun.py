@@ -56,13 +56,14 @@ def test_what_does_not_fit_in_memory_is_spilled(
     assert report["sent_bytes"] > 2 << 20
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("way", [["--plain"], ["--slots", 1, "--memory", "6G"]])
 def test_keys_may_have_no_byte_and_a_gigabyte(run_job: Callable, nothing_left_behind: None, way: List[object]) -> None:
-    finished, report = run_job([*way, "-n", 1, "-O", 2, "-A", 2], "long-keys", 1 << 30, env={"MPI_D_MEMORY": "64M"})
-    groups = [line for line in finished.stderr.splitlines() if " bytes, last " in line]
-    expected = [f"{1 << 30} bytes, last {last}, 2 values, whole" for last in "ab"]
-    assert sorted(groups) == sorted(["0 bytes, last -, 2 values, whole", *expected])
-    assert report["spilled_bytes"] >= 4 << 30
+    words = [*way, "-n", 1, "-O", 1, "-A", 1]
+    finished, report = run_job(words, "long-keys", 1 << 30, env={"MPI_D_MEMORY": "64M"})
+    groups = [line for line in finished.stderr.splitlines() if line.endswith(", whole")]
+    assert groups == ["0 bytes, 1 values, whole", f"{1 << 30} bytes, 1 values, whole"]
+    assert report["spilled_bytes"] >= 1 << 30
 
 
 def test_combining_leaves_fewer_records_to_send(run_job: Callable, tmp_path: Path) -> None:

@@ -79,9 +79,7 @@ TEST_F(NumberLines, first_rows_are_taken_across_parts_and_files) {
 TEST_F(NumberLines, rows_are_written_so_that_they_can_be_read_again) {
   const NumberRows rows = first_rows(splits_of({"0.1 -3\n1e300 4\n"}), 2);
   paths_.push_back(directory_.path() + std::string("/rows"));
-  OutputFile output(paths_.back());
-  rows.write(output);
-  output.finish();
+  rows.write(paths_.back());
   std::ifstream file(paths_.back());
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "0.1 -3\n1e+300 4\n");
 }
