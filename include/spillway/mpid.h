@@ -23,7 +23,7 @@ extern "C" {
 #define MPI_D_ERR_CONF 1001       /* an entry of the configuration, or numbers of tasks that do not fit */
 #define MPI_D_ERR_STATE 1002      /* before MPI_D_Init(), after MPI_D_Finalize(), or too late */
 #define MPI_D_ERR_COMM 1003       /* the current task is not of that side */
-#define MPI_D_ERR_PARTITION 1004  /* the program's partition function named no A task */
+#define MPI_D_ERR_PARTITION 1004  /* the partition function named no A task, or two of them */
 #define MPI_D_ERR_CONTROL 1005    /* mpidrun cannot be reached */
 #define MPI_D_ERR_MODE 1006       /* the function is of another mode */
 #define MPI_D_ERR_CHECKPOINT 1007 /* the checkpoint cannot be written or read, or is of another job */
@@ -150,10 +150,11 @@ int MPI_D_Send_batch_to_driver(size_t count, const MPI_D_Column* keys, const MPI
  * 0. The memory is the library's, and stays until the next call. */
 int MPI_D_Recv_batch(size_t most, size_t* count, MPI_D_Column* keys, MPI_D_Column* values);
 
-/* Less than, equal to or greater than 0. Without it: strings and bytes by their bytes, numbers by value. */
+/* Less than, equal to or greater than 0; all keys in one order: where its answers contradict each other, the job ends.
+ * Without it: strings and bytes by their bytes, numbers by value. */
 typedef int (*MPI_D_Compare_function)(const void* first, const void* second, void* user);
 /* The task, from 0 to tasks - 1, that a record goes to: an A task, or of what an A task sends an O task. Without it: by
- * a hash of the key. */
+ * a hash of the key. The same for the same key and value: for some records it is called twice. */
 typedef int (*MPI_D_Partition_function)(const void* key, const void* value, int tasks, void* user);
 /* One value for two of the same key: `into`, where it is a number, may be changed and returned; else the memory is the
  * program's, and stays until the thread calls again. Must be associative and commutative, as it is called for any two,

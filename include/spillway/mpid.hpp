@@ -261,8 +261,9 @@ struct Task {
 
 }  // namespace detail
 
-// A program in the MapReduce mode. What `map`, `reduce` and `partition` throw ends the job, with the task and what() as
-// its cause. `combine` and `compare` are called by several threads at a time, and must not throw.
+// A program in the MapReduce mode. What its functions throw ends the job, with what() as its cause: that of `map` and
+// `reduce` with the task; that of `partition`, `combine` and `compare` with the function's name and the key, and with
+// task and record where they were called in a task. `combine` and `compare` are called by several threads at a time.
 template <typename K, typename V>
 struct MapReduce {
   std::function<void(int task, int tasks, const Emitter<K, V>& emit)> map;

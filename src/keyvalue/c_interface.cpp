@@ -14,6 +14,7 @@
 #include "keyvalue/number_combiners.h"
 #include "keyvalue/record_batch.h"
 #include "mpi_program/end_of_job.h"
+#include "shuffle/program_error.h"
 
 #define SPILLWAY_EXPORT __attribute__((visibility("default")))
 
@@ -71,6 +72,9 @@ int answer(Body body) {
     if (failure.code() == MPI_D_ERR_CHECKPOINT || (failure.code() == MPI_D_ERR_CONTROL && job != nullptr))
       end_of_job.end(failure.what());  // it is in the middle of something
     return refuse(failure.code(), failure.what());
+  } catch (const spillway::shuffle::ProgramError& error) {  // in the middle of something, too
+    if (job != nullptr) tell_over();
+    end_of_job.end(error.what());
   } catch (const std::bad_alloc&) {
     end_of_job.end("not enough memory\n  Remedy: use more processes, more memory, or a smaller MPI_D_MEMORY.");
   } catch (const std::exception& error) {
@@ -276,7 +280,7 @@ SPILLWAY_EXPORT const char* MPI_D_Error_string(int code) {
     case MPI_D_ERR_COMM:
       return "the current task is not of that side";
     case MPI_D_ERR_PARTITION:
-      return "the partition function named no A task";
+      return "the partition function named no A task, or two of them";
     case MPI_D_ERR_CONTROL:
       return "mpidrun cannot be reached";
     case MPI_D_ERR_MODE:

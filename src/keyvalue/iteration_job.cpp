@@ -102,16 +102,11 @@ void IterationJob::begin_round() {
   to_a_->begin(a_store_.get());
 }
 
-void IterationJob::open_records(shuffle::RunStore* store, int partition) {
-  if (store != nullptr) records_.emplace(store->open(static_cast<uint32_t>(partition)));
-}
-
 bool IterationJob::begin_own_task(Side side, int task, int tasks, shuffle::RunStore* store) {
   if (task == tasks) return false;
-  side_ = side;
-  task_ = task;
+  begin_task(side, task);
   next_task_ = task + 1;
-  open_records(store, task);
+  if (store != nullptr) open_records(*store, task);
   return true;
 }
 
@@ -187,7 +182,7 @@ void IterationJob::end_a_phase() {
   figures_.a_ns += now - std::exchange(phase_begin_ns_, now);
   ++figures_.rounds;
   phase_ = Phase::between;
-  if (is_driver()) open_records(o_store_.get(), placement_.o_tasks());
+  if (is_driver()) open_records(*o_store_, placement_.o_tasks());
 }
 
 bool IterationJob::next_round(bool goes_on) {
@@ -229,12 +224,7 @@ void IterationJob::send_to_driver(const void* key, const void* value) {
   emit_to(*to_o_, static_cast<uint32_t>(placement_.o_tasks()), key, value);
 }
 
-bool IterationJob::receive(const void*& key, const void*& value) {
-  shuffle::Record record;
-  if (!records_ || !records_->next(record)) return false;
-  decode(record, key, value);
-  return true;
-}
+bool IterationJob::receive(const void*& key, const void*& value) { return next_record(key, value); }
 
 void IterationJob::broadcast(MPI_D_Bytes& bytes) {
   if (side_ != Side::none)

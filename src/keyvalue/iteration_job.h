@@ -9,13 +9,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "keyvalue/checkpoint.h"
 #include "keyvalue/job.h"
-#include "shuffle/run_merge.h"
 #include "shuffle/run_store.h"
 
 namespace spillway::keyvalue {
@@ -47,7 +45,6 @@ class IterationJob final : public Job {
   void prepare_reduction();
   void begin_round();
   void restore_round();
-  void open_records(shuffle::RunStore* store, int partition);
   void end_task();
   bool begin_own_task(Side side, int task, int tasks, shuffle::RunStore* store);
   void send_reduced();
@@ -63,7 +60,6 @@ class IterationJob final : public Job {
   std::unique_ptr<RecordShuffle> to_o_;
   std::unique_ptr<shuffle::RunStore> a_store_;  // what comes for the A tasks of this round
   std::unique_ptr<shuffle::RunStore> o_store_;  // for the O tasks of this round, or from the A tasks on of the next one
-  std::optional<shuffle::RunMerge> records_;    // of the current task, or of the driver
 
   MPI_Comm node_ = MPI_COMM_NULL;           // where a node reduces
   std::unique_ptr<RecordShuffle> in_node_;  // from its O tasks to those that send for them

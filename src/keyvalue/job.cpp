@@ -11,11 +11,13 @@
 #include "keyvalue/map_reduce_job.h"
 #include "keyvalue/streaming_job.h"
 #include "shuffle/key_hash.h"
+#include "shuffle/program_error.h"
 
 namespace spillway::keyvalue {
 namespace {
 
 constexpr uint64_t kReportEveryNs = 500'000'000;
+constexpr uint64_t kRecordsBetweenRepeats = 64;  // whose partition the program is asked for twice
 
 Placement placement_here(MPI_Comm communicator, MPI_D_Mode mode, const Configuration& configuration) {
   int process = 0;
@@ -44,13 +46,30 @@ std::vector<std::string> hosts_of_processes(MPI_Comm communicator, int process_c
   return hosts;
 }
 
-// Each process has planned by itself, from files that may have changed meanwhile.
+// Each process has planned by itself, from files that may have changed meanwhile, and has a configuration of its own.
 void refuse_different_plans(MPI_Comm communicator, const Placement& placement, const Configuration& configuration) {
   const std::string plan = whole_input_plan(configuration) + "\n" + std::to_string(placement.o_tasks());
-  const uint64_t hash = XXH3_64bits(plan.data(), plan.size());
-  uint64_t most[2] = {hash, ~hash};
-  MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, communicator);
-  if (most[0] == ~most[1]) return;
+  const struct {
+    const char* name;
+    uint64_t value;
+  } same[] = {{"mode", static_cast<uint64_t>(placement.mode())},
+              {"class of keys (MPI_D_KEY_CLASS)", static_cast<uint64_t>(configuration.key_class)},
+              {"class of values (MPI_D_VALUE_CLASS)", static_cast<uint64_t>(configuration.value_class)},
+              {"number of A tasks (MPI_D_A_TASKS)", static_cast<uint64_t>(placement.a_tasks())},
+              {"plan", XXH3_64bits(plan.data(), plan.size())}};
+  constexpr size_t kCount = std::size(same);
+  uint64_t most[2][kCount];
+  for (size_t i = 0; i < kCount; ++i) {
+    most[0][i] = same[i].value;
+    most[1][i] = ~same[i].value;
+  }
+  MPI_Allreduce(MPI_IN_PLACE, most, 2 * kCount, MPI_UINT64_T, MPI_MAX, communicator);
+  const auto is_same = [&](size_t i) { return most[0][i] == ~most[1][i]; };
+  for (size_t i = 0; i + 1 < kCount; ++i)
+    if (!is_same(i))
+      throw Failure(MPI_D_ERR_CONF, std::string("the processes do not have the same ") + same[i].name,
+                    "call MPI_D_Init() with the same mode and configuration in all processes");
+  if (is_same(kCount - 1)) return;
   throw Failure(
       MPI_D_ERR_CONF,
       "the processes have not planned the same input: its files, or the numbers of O tasks, are not the same for all",
@@ -146,15 +165,45 @@ void Job::refuse_checkpoint(const char* mode) const {
 // A program may do without MPI_D_Next_task().
 void Job::be_only_task() {
   const int process = placement_.process();
-  side_ = placement_.has_o_tasks(process) ? Side::o : Side::a;
-  task_ = side_ == Side::o ? process : process - placement_.o_tasks();
+  const bool is_o = placement_.has_o_tasks(process);
+  begin_task(is_o ? Side::o : Side::a, is_o ? process : process - placement_.o_tasks());
+}
+
+void Job::begin_task(Side side, int task) {
+  side_ = side;
+  task_ = task;
+  emitted_before_ = figures_.emitted_records;
+  received_before_ = figures_.received_records;
+}
+
+// For messages: the current task, and which of the records that it sends, or receives, it is about.
+std::string Job::place(uint64_t record) const {
+  if (side_ == Side::none) return "";
+  return (side_ == Side::o ? "O task " : "A task ") + std::to_string(task_) + ", record " + std::to_string(record) +
+         ": ";
+}
+
+int Job::call_partition(int tasks, const void* key, const void* value) const {
+  return shuffle::call_of_program(
+      "partition", [&] { return partition_(key, value, tasks, partition_user_); },
+      [&] { return "key " + shuffle::shown(configuration_.key_class, encoded(key, value).key); });
 }
 
 uint32_t Job::partition_by_program(int tasks, const void* key, const void* value) const {
-  const int partition = partition_(key, value, tasks, partition_user_);
+  const int partition = call_partition(tasks, key, value);
+  if (figures_.emitted_records % kRecordsBetweenRepeats == 0) {
+    const int again = call_partition(tasks, key, value);
+    if (again != partition)
+      throw Failure(MPI_D_ERR_PARTITION,
+                    place_of_sent() + "the partition function contradicts itself: called twice with the key " +
+                        shuffle::shown(configuration_.key_class, encoded(key, value).key) +
+                        " and the same value, it returned " + std::to_string(partition) + " and " +
+                        std::to_string(again),
+                    "compute the task from key and value alone");
+  }
   if (partition < 0 || partition >= tasks)
     throw Failure(MPI_D_ERR_PARTITION,
-                  "the partition function returned " + std::to_string(partition) + ", and the " +
+                  place_of_sent() + "the partition function returned " + std::to_string(partition) + ", and the " +
                       (side_ == Side::a ? "O" : "A") + " tasks are 0 to " + std::to_string(tasks - 1),
                   "return a number below the one that it is given");
   return static_cast<uint32_t>(partition);
@@ -173,18 +222,35 @@ void Job::send_record(RecordShuffle& shuffle, uint32_t partition, uint64_t hash,
   }
 }
 
-void Job::emit(RecordShuffle& shuffle, int tasks, const void* key, const void* value) {
+void Job::emit(RecordShuffle& shuffle, int tasks, const void* key, const void* value) try {
   const shuffle::Record record = encoded(key, value);
   const uint64_t hash = shuffle::key_hash(record.key);
   const uint32_t partition = partition_ == nullptr
                                  ? static_cast<uint32_t>((hash >> 32) * static_cast<uint32_t>(tasks) >> 32)
                                  : partition_by_program(tasks, key, value);
   send_record(shuffle, partition, hash, record);
+} catch (const shuffle::ProgramError& error) {
+  throw shuffle::ProgramError(place_of_sent() + error.what());
 }
 
 void Job::emit_to(RecordShuffle& shuffle, uint32_t partition, const void* key, const void* value) {
   const shuffle::Record record = encoded(key, value);
   send_record(shuffle, partition, shuffle::key_hash(record.key), record);
+}
+
+void Job::open_records(shuffle::RunStore& store, int partition) try {
+  records_.emplace(store.open(static_cast<uint32_t>(partition)));
+} catch (const shuffle::ProgramError& error) {
+  throw shuffle::ProgramError(place_of_received() + error.what());
+}
+
+bool Job::next_record(const void*& key, const void*& value) try {
+  shuffle::Record record;
+  if (!records_ || !records_->next(record)) return false;
+  decode(record, key, value);
+  return true;
+} catch (const shuffle::ProgramError& error) {
+  throw shuffle::ProgramError(place_of_received() + error.what());
 }
 
 void Job::decode(const shuffle::Record& record, const void*& key, const void*& value) {

@@ -7,6 +7,8 @@
 #include <mpi.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "keyvalue/configuration.h"
 #include "keyvalue/control_connection.h"
@@ -17,6 +19,8 @@
 #include "shuffle/combiner.h"
 #include "shuffle/item_class.h"
 #include "shuffle/key_order.h"
+#include "shuffle/run_merge.h"
+#include "shuffle/run_store.h"
 
 namespace spillway::keyvalue {
 
@@ -87,6 +91,10 @@ class Job {
   void emit(RecordShuffle& shuffle, int tasks, const void* key, const void* value);
   void emit_to(RecordShuffle& shuffle, uint32_t partition, const void* key, const void* value);
   void decode(const shuffle::Record& record, const void*& key, const void*& value);
+  void begin_task(Side side, int task);
+  // The records of a partition are what the current task, or the driver, receives; and the next of them, if any.
+  void open_records(shuffle::RunStore& store, int partition);
+  bool next_record(const void*& key, const void*& value);
   void refuse_checkpoint(const char* mode) const;
   // Each process is a task (common, streaming).
   void be_only_task();
@@ -100,6 +108,7 @@ class Job {
   TaskHosts task_hosts_;
   shuffle::KeyOrder order_;
   shuffle::Combiner combiner_;
+  std::optional<shuffle::RunMerge> records_;  // of the current task, or of the driver
   std::unique_ptr<ControlConnection> control_;
   Side side_ = Side::none;
   int task_ = 0;
@@ -111,10 +120,16 @@ class Job {
   shuffle::Record encoded(const void* key, const void* value) const;
   void send_record(RecordShuffle& shuffle, uint32_t partition, uint64_t hash, const shuffle::Record& record);
   uint32_t partition_by_program(int tasks, const void* key, const void* value) const;
+  int call_partition(int tasks, const void* key, const void* value) const;
+  std::string place(uint64_t record) const;
+  std::string place_of_sent() const { return place(figures_.emitted_records - emitted_before_); }
+  std::string place_of_received() const { return place(figures_.received_records - received_before_); }
 
   MPI_D_Partition_function partition_ = nullptr;
   void* partition_user_ = nullptr;
   bool is_begun_ = false;
+  uint64_t emitted_before_ = 0;  // the current task
+  uint64_t received_before_ = 0;
   shuffle::ItemSlot key_slot_;
   shuffle::ItemSlot value_slot_;
   uint64_t reported_ns_ = 0;

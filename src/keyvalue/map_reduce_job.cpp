@@ -53,8 +53,7 @@ int MapReduceJob::next_o_task() {
 bool MapReduceJob::begin_o_task() {
   const int task = next_o_task();
   if (task < 0) return false;
-  side_ = Side::o;
-  task_ = task;
+  begin_task(Side::o, task);
   return true;
 }
 
@@ -64,9 +63,8 @@ bool MapReduceJob::begin_a_task() {
     task = placement_.next_own_a_task(task + 1);
   if (task == placement_.a_tasks()) return false;
   next_task_ = task + 1;
-  side_ = Side::a;
-  task_ = task;
-  records_.emplace(store_->open(static_cast<uint32_t>(task)));
+  begin_task(Side::a, task);
+  open_records(*store_, task);
   return true;
 }
 
@@ -134,12 +132,9 @@ void MapReduceJob::end_o_phase() {
 bool MapReduceJob::receive(const void*& key, const void*& value) {
   if (phase_ == Phase::o) {  // the common mode
     end_o_phase();
-    records_.emplace(store_->open(static_cast<uint32_t>(task_)));
+    open_records(*store_, task_);
   }
-  shuffle::Record record;
-  if (!records_ || !records_->next(record)) return false;
-  decode(record, key, value);
-  return true;
+  return next_record(key, value);
 }
 
 Figures MapReduceJob::current_figures() const {

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "keyvalue/checkpoint.h"
 #include "keyvalue/job.h"
-#include "shuffle/run_merge.h"
 #include "shuffle/run_store.h"
 
 namespace spillway::keyvalue {
@@ -40,8 +39,7 @@ class MapReduceJob final : public Job {
   bool has_begun_only_task_ = false;                 // of the common mode
   std::unique_ptr<MapReduceCheckpoint> checkpoint_;  // nullptr: none was asked for
   std::unique_ptr<shuffle::RunStore> store_;
-  std::unique_ptr<RecordShuffle> shuffle_;    // in the O phase
-  std::optional<shuffle::RunMerge> records_;  // of the current A task
+  std::unique_ptr<RecordShuffle> shuffle_;  // in the O phase
   uint64_t a_begin_ns_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "shuffle/item_class.h"
+#include "shuffle/program_error.h"
 
 namespace spillway::shuffle {
 
@@ -32,8 +33,14 @@ class Combiner {
     ItemSlot value;
   };
   std::string_view combine(std::string_view key, std::string_view into, std::string_view value, Slots& slots) const {
-    return encoded(value_class_, combine_(slots.key.decode(key_class_, key), slots.into.decode(value_class_, into),
-                                          slots.value.decode(value_class_, value), user_));
+    const void* combined = call_of_program(
+        "combine",
+        [&] {
+          return combine_(slots.key.decode(key_class_, key), slots.into.decode(value_class_, into),
+                          slots.value.decode(value_class_, value), user_);
+        },
+        [&] { return "values of " + shown(key_class_, key); });
+    return encoded(value_class_, combined);
   }
 
   // Of two numbers where they lie, aligned or not, four or eight bytes each. REQUIRES: is_librarys().

@@ -1,5 +1,7 @@
 #include "shuffle/key_order.h"
 
+#include "shuffle/program_error.h"
+
 namespace spillway::shuffle {
 namespace {
 constexpr uint64_t kSign = uint64_t{1} << 63;
@@ -19,7 +21,24 @@ uint64_t KeyOrder::prefix_of_number(std::string_view key) const {
 
 int KeyOrder::compare_by_program(std::string_view first, std::string_view second) const {
   ItemSlot slots[2];
-  return compare_(slots[0].decode(item_class_, first), slots[1].decode(item_class_, second), user_);
+  return call_of_program(
+      "compare",
+      [&] { return compare_(slots[0].decode(item_class_, first), slots[1].decode(item_class_, second), user_); },
+      [&] { return shown(item_class_, first) + " and " + shown(item_class_, second); });
+}
+
+bool KeyOrder::are_equal_in_order(std::string_view first, std::string_view second) const {
+  const int forth = compare_by_program(first, second);
+  const int back = compare_by_program(second, first);
+  if (forth > 0 || back < 0 || (forth == 0) != (back == 0)) refuse_contradiction(first, second);
+  return forth == 0;
+}
+
+void KeyOrder::refuse_contradiction(std::string_view first, std::string_view second) const {
+  throw ProgramError("the program's compare function contradicts itself about the keys " + shown(item_class_, first) +
+                     " and " + shown(item_class_, second) +
+                     ": its answers do not agree on their order\n"
+                     "  Remedy: let it answer the opposite for swapped keys, and put all keys in one order.");
 }
 
 int KeyOrder::compare(std::string_view first, std::string_view second) const {

@@ -29,6 +29,7 @@ class KeyOrder {
     return order;
   }
   bool sorts() const { return sorts_; }
+  bool is_programs() const { return compare_ != nullptr; }
 
   uint64_t prefix(std::string_view key) const {
     if (compare_ != nullptr) return 0;
@@ -45,6 +46,11 @@ class KeyOrder {
   }
 
   int compare(std::string_view first, std::string_view second) const;
+
+  // Of two keys that the program's answers have brought into this order: whether they are equal. Throws ProgramError
+  // where it says now that `second` comes first, or something else when they are swapped. REQUIRES: is_programs().
+  bool are_equal_in_order(std::string_view first, std::string_view second) const;
+  [[noreturn]] void refuse_contradiction(std::string_view first, std::string_view second) const;
 
  private:
   static uint64_t first_bytes(std::string_view key) {

@@ -1,6 +1,7 @@
 #include "shuffle/list_sorter.h"
 
 #include "base/error.h"
+#include "shuffle/program_error.h"
 #include "shuffle/quiet_thread.h"
 
 namespace spillway::shuffle {
@@ -49,6 +50,8 @@ void ListSorter::work() try {
     sorted_.push_back(lane);
     changed_.notify_all();
   }
+} catch (const ProgramError& error) {
+  base::fatal("%s", error.what());
 } catch (const std::bad_alloc&) {
   base::fatal(
       "not enough memory to sort what is sent\n"

@@ -60,6 +60,13 @@ void RunMerge::replay(uint32_t leaf) {
   winner_ = climber.leaf;
 }
 
+// That the winner's key is not before the last one, and equal to the first of those that have been equal.
+void RunMerge::check_order() {
+  const std::string_view key = leaves_[winner_].record.key;
+  if (std::exchange(has_key_, true) && order_.are_equal_in_order(key_, key)) return;
+  key_.assign(key);
+}
+
 bool RunMerge::next_single(Record& record) {
   if (is_taken_) {
     advance(winner_);
@@ -67,6 +74,7 @@ bool RunMerge::next_single(Record& record) {
   }
   is_taken_ = has_next();
   if (!is_taken_) return false;
+  if (order_.is_programs()) check_order();
   record = leaves_[winner_].record;
   return true;
 }
@@ -78,6 +86,7 @@ bool RunMerge::continues_group(uint64_t prefix) const {
 
 bool RunMerge::next_combined(Record& record) {
   if (!has_next()) return false;
+  if (order_.is_programs()) check_order();
   const uint64_t prefix = leaves_[winner_].prefix;
   key_.assign(leaves_[winner_].record.key);
   value_.assign(leaves_[winner_].record.value);

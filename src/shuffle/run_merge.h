@@ -1,7 +1,8 @@
 // The records of several sorted runs, in order: a tree of losers, so that each record costs as many comparisons as the
 // number of runs has binary digits. Of records with equal keys, those of earlier runs come first. With a combiner, each
 // key comes once; but where the combined record would be longer than those that it is made of, these stay: so what
-// comes never has more bytes than the runs.
+// comes never has more bytes than the runs. Where the program compares and keys come in another order than it says,
+// constructor and next() throw ProgramError, as for what its functions throw.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +44,7 @@ class RunMerge {
   bool comes_first_of_same_prefix(uint32_t first, uint32_t second) const;
   bool has_next() const { return !leaves_.empty() && leaves_[winner_].has_record; }
   bool continues_group(uint64_t prefix) const;
+  void check_order();
 
   std::vector<std::unique_ptr<RunCursor>> cursors_;
   const KeyOrder& order_;
@@ -51,7 +53,8 @@ class RunMerge {
   std::vector<Player> losers_;  // of the match at each inner node; node 1 is the last match
   uint32_t winner_ = 0;
   bool is_taken_ = false;  // the winner's record has been given out
-  std::string key_;        // of the group that is combined
+  bool has_key_ = false;
+  std::string key_;  // of the group that is combined; else the first of equal ones in the program's order
   std::string value_;
   Combiner::Slots slots_;
 };

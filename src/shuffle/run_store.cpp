@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "shuffle/program_error.h"
 #include "shuffle/quiet_thread.h"
 #include "shuffle/run_writer.h"
 
@@ -21,8 +22,7 @@ constexpr uint64_t kBuffersShare = 4;  // of the memory is for one buffer of eac
 
 // As large as a chunk of a merge of the most runs may be: so checksums take little memory.
 size_t piece_bytes_for(uint64_t memory_bytes) {
-  return std::bit_floor(
-      std::clamp(memory_bytes / kBuffersShare / kMostSpilledFan, kLeastPieceBytes, kMostChunkBytes));
+  return std::bit_floor(std::clamp(memory_bytes / kBuffersShare / kMostSpilledFan, kLeastPieceBytes, kMostChunkBytes));
 }
 
 }  // namespace
@@ -263,6 +263,8 @@ void RunStore::work() try {
     is_busy_ = false;
     work_done_.notify_all();
   }
+} catch (const ProgramError& error) {
+  base::fatal("%s", error.what());
 } catch (const std::bad_alloc&) {
   base::fatal(
       "not enough memory to merge what has come for the A tasks\n"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 namespace spillway::shuffle {
 namespace {
@@ -21,15 +22,50 @@ std::vector<size_t> group_by_partition(const std::vector<Entry>& entries, uint32
   return first;
 }
 
+std::string_view key_of(const SendList& list, const Entry& entry) {
+  Record record;
+  read_record(list.record_at(entry), list.end(), record);
+  return record.key;
+}
+
 void sort_by_comparing(const SendList& list, const KeyOrder& order, Entry* begin, Entry* end) {
   if (end - begin < 2) return;
   std::sort(begin, end, [&](const Entry& first, const Entry& second) {
     if (first.prefix != second.prefix) return first.prefix < second.prefix;
-    Record records[2];
-    read_record(list.record_at(first), list.end(), records[0]);
-    read_record(list.record_at(second), list.end(), records[1]);
-    return order.compare_further(records[0].key, records[1].key) < 0;
+    return order.compare_further(key_of(list, first), key_of(list, second)) < 0;
   });
+}
+
+// Merging has every two neighbours agree with one of the program's answers, whatever these are. So keys are also
+// compared with the first of those that are equal to them, and with one that is far before them.
+void check_order(const SendList& list, const KeyOrder& order, const Entry* sorted, size_t count) {
+  size_t first_equal = 0;
+  for (size_t i = 1; i < count; ++i) {
+    const std::string_view key = key_of(list, sorted[i]);
+    if (!order.are_equal_in_order(key_of(list, sorted[first_equal]), key)) first_equal = i;
+    const std::string_view far = key_of(list, sorted[(i - 1) / 2]);
+    if (order.compare_further(key, far) < 0) order.refuse_contradiction(far, key);
+  }
+}
+
+// By the program's order, which may contradict itself: then std::sort and std::stable_sort may leave their range.
+// Leaves in `entries` what is sorted, in `spare` anything.
+void sort_as_program_says(const SendList& list, const KeyOrder& order, Entry* entries, size_t count, Entry* spare) {
+  const auto is_less = [&](const Entry& first, const Entry& second) {
+    return order.compare_further(key_of(list, first), key_of(list, second)) < 0;
+  };
+  Entry* from = entries;
+  Entry* to = spare;
+  for (size_t width = 1; width < count; width *= 2) {
+    for (size_t begin = 0; begin < count; begin += 2 * width) {
+      const size_t middle = std::min(begin + width, count);
+      const size_t end = std::min(middle + width, count);
+      std::merge(from + begin, from + middle, from + middle, from + end, to + begin, is_less);
+    }
+    std::swap(from, to);
+  }
+  if (from != entries) std::copy(from, from + count, entries);
+  check_order(list, order, entries, count);
 }
 
 // Deals `count` entries out to about as many buckets, by where their prefixes lie between the lowest and the highest:
@@ -79,9 +115,11 @@ void sort_list(SendList& list, const KeyOrder& order, uint32_t partition_count, 
   for (uint32_t partition = 0; partition < partition_count; ++partition) {
     const size_t count = first[partition + 1] - first[partition];
     if (count == 0) continue;
-    const Entry* begin = sorted.grouped.data() + first[partition];
-    if (order.sorts()) {
-      Entry* into = list.entries().data() + first[partition];  // by now all entries are in `grouped`
+    Entry* begin = sorted.grouped.data() + first[partition];
+    Entry* into = list.entries().data() + first[partition];  // by now all entries are in `grouped`
+    if (order.is_programs()) {
+      sort_as_program_says(list, order, begin, count, into);
+    } else if (order.sorts()) {
       sort_entries(list, order, begin, count, into, bucket_ends);
       begin = into;
     }

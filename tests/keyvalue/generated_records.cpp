@@ -1,6 +1,9 @@
 // A key-value job whose records are computed, so that tests know them: record i of O task t has the key
-// (7919 t + 104729 i) mod DISTINCT and the value i. Each A task writes what it receives, in order, into a file of its
-// own.
+// (7919 t + 104729 i) mod DISTINCT, with first=KEY so much higher, and the value i. Each A task writes what it
+// receives, in order, into a file of its own.
+//
+// throws=compare, partition or combine: the function throws at the key 500. contradicts=partition, or as compare: less
+// (true or false), smaller (all keys before all others), circle (keys modulo 3), random.
 #include <fcntl.h>
 #include <spillway/mpid.h>
 #include <unistd.h>
@@ -13,6 +16,7 @@
 #include <exception>
 #include <filesystem>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -148,7 +152,8 @@ void send_records(const Options& options, const std::string& key_class) {
   note_task(options, "o", task);
   if (number(options, "killed-task", -1) == task) raise(SIGKILL);
   for (int64_t i = 0; i < number(options, "records", 0); ++i) {
-    const Key key(key_class, (int64_t{7919} * task + 104729 * i) % number(options, "distinct", 1000));
+    const Key key(key_class, number(options, "first", 0) +
+                                 (int64_t{7919} * task + 104729 * i) % number(options, "distinct", 1000));
     MPI_D_Send(key.pointer, value_bytes < 0 ? static_cast<const void*>(&i) : &bytes);
   }
 }
@@ -214,6 +219,54 @@ int compare_descending(const void* first, const void* second, void*) {
   return a < b ? 1 : a > b ? -1 : 0;
 }
 
+const std::string& option(const void* options, const char* name) {
+  static const std::string none;
+  const auto found = static_cast<const Options*>(options)->find(name);
+  return found == static_cast<const Options*>(options)->end() ? none : found->second;
+}
+
+void throw_at_500(const void* options, const char* function, const void* key) {
+  if (option(options, "throws") == function && *static_cast<const int64_t*>(key) == 500)
+    throw std::out_of_range("as it was told");
+}
+
+int compare_wrongly(const void* first, const void* second, void* options) {
+  throw_at_500(options, "compare", second);
+  const int64_t a = *static_cast<const int64_t*>(first);
+  const int64_t b = *static_cast<const int64_t*>(second);
+  const std::string& way = option(options, "contradicts");
+  if (way == "less") return a < b ? 1 : 0;
+  if (way == "smaller") return -1;
+  if (way == "circle") return a % 3 == b % 3 ? 0 : (a + 1) % 3 == b % 3 ? -1 : 1;
+  if (way == "random") return std::rand() % 3 - 1;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+int partition_wrongly(const void* key, const void*, int tasks, void* options) {
+  static int calls = 0;
+  throw_at_500(options, "partition", key);
+  return option(options, "contradicts") == "partition" ? ++calls % tasks : 0;
+}
+
+const void* add_wrongly(const void* key, void* into, const void* value, void* options) {
+  throw_at_500(options, "combine", key);
+  *static_cast<int64_t*>(into) += *static_cast<const int64_t*>(value);
+  return into;
+}
+
+void set_wrong_functions(const Options& options) {
+  auto* user = const_cast<Options*>(&options);
+  const std::string& throwing = option(&options, "throws");
+  const std::string& contradicting = option(&options, "contradicts");
+  if (throwing == "partition" || contradicting == "partition") {
+    MPI_D_Set_partition(partition_wrongly, user);
+  } else if (throwing == "combine") {
+    MPI_D_Set_combine(add_wrongly, user);
+  } else if (!throwing.empty() || !contradicting.empty()) {
+    MPI_D_Set_compare(compare_wrongly, user);
+  }
+}
+
 const void* add(const void*, void* into, const void* value, void*) {
   *static_cast<int64_t*>(into) += *static_cast<const int64_t*>(value);
   return into;
@@ -254,21 +307,33 @@ void call_other_modes() {
   MPI_D_Set_errhandler(MPI_D_ERRORS_ARE_FATAL);
 }
 
+// With own-mpi-init and differs=NAME:VALUE, process 1 alone has that in its configuration.
+void differ(const Options& options, Options& entries) {
+  const std::string& entry = option(&options, "differs");
+  int process = 0;
+  if (!entry.empty()) MPI_Comm_rank(MPI_COMM_WORLD, &process);
+  if (process == 1) entries[entry.substr(0, entry.find(':'))] = entry.substr(entry.find(':') + 1);
+}
+
 int run(int argc, char** argv) {
   const Options options = options_of(argc, argv);
   const auto classes = options.find("keys");
   const std::string key_class = classes == options.end() ? "int64" : classes->second;
-  const MPI_D_Entry conf[] = {{MPI_D_KEY_CLASS, key_class.c_str()},
-                              {MPI_D_VALUE_CLASS, options.count("value-bytes") ? "bytes" : "int64"},
-                              {nullptr, nullptr}};
   if (options.count("own-mpi-init")) MPI_Init(&argc, &argv);
-  MPI_D_Init(&argc, &argv, options.count("common") ? MPI_D_MODE_COMMON : MPI_D_MODE_MAPREDUCE, conf);
+  Options entries = {{MPI_D_KEY_CLASS, key_class},
+                     {MPI_D_VALUE_CLASS, options.count("value-bytes") ? "bytes" : "int64"}};
+  differ(options, entries);
+  std::vector<MPI_D_Entry> conf;
+  for (const auto& [name, value] : entries) conf.push_back({name.c_str(), value.c_str()});
+  conf.push_back({nullptr, nullptr});
+  MPI_D_Init(&argc, &argv, options.count("common") ? MPI_D_MODE_COMMON : MPI_D_MODE_MAPREDUCE, conf.data());
   if (options.count("calls-of-other-modes")) call_other_modes();
   int64_t partition = number(options, "partition", 0);
   if (options.count("descending")) MPI_D_Set_compare(compare_descending, nullptr);
   if (options.count("combine")) MPI_D_Set_combine(add, nullptr);
   if (options.count("op")) MPI_D_Set_combine_op(static_cast<MPI_D_Op>(number(options, "op", 0)));
   if (options.count("partition")) MPI_D_Set_partition(always, &partition);
+  set_wrong_functions(options);
   run_tasks(options, key_class);
   if (options.count("wrong-side")) MPI_D_Send(&partition, &partition);
   MPI_D_Finalize();

@@ -100,6 +100,29 @@ def test_a_killed_process_ends_the_job(
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "option, named",
+    [
+        ("throws=compare", "the program's compare function, called with "),
+        ("throws=combine", "the program's combine function, called with values of 500, has thrown: as it was told"),
+        ("throws=partition", ", record 500: the program's partition function, called with key 500, has thrown: "),
+        ("contradicts=circle", "the program's compare function contradicts itself about the keys "),
+        ("contradicts=partition", ", record 0: the partition function contradicts itself: "),
+    ],
+)
+def test_functions_that_throw_or_contradict_themselves_end_the_job(
+    run_job: Callable, tmp_path: Path, nothing_left_behind: None, way: List[object], option: str, named: str
+) -> None:
+    """Also where it may be started again."""
+    checkpoint = ["--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
+    options = [f"output={tmp_path / 'out'}", f"records={RECORDS}", option]
+    words = [*way, *checkpoint, "-n", 1, "-O", 1, "-A", 2]
+    finished, report = run_job(words, "generated-records", *options, status=None, env=LITTLE_MEMORY)
+    assert finished.status != 0 and report["exit_status"] == finished.status
+    assert named in finished.stderr
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_an_interrupt_ends_the_job(
     run: Runner,
     mpidrun: Path,

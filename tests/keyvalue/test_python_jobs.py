@@ -208,6 +208,12 @@ def test_what_goes_wrong_ends_the_job(run_python: Callable, mistake: str) -> Non
     assert MISTAKES[mistake] in finished.stderr
 
 
+def test_a_function_that_goes_wrong_in_a_task_is_said_with_it(run_python: Callable) -> None:
+    words = ["--plain", "-n", 1, "-O", 1, "-A", 1]
+    finished = run_python(words, PROGRAMS / "mistakes.py", "partition", status=1)
+    assert ": O task 0: the partition function ended by KeyError: 'gone wrong'" in finished.stderr
+
+
 def test_what_goes_wrong_under_spillway_ends_the_job(run_python: Callable) -> None:
     for mistake in ("map", "compare", "combine"):
         finished = run_python([*WAYS[2], "-O", 3, "-A", 2], PROGRAMS / "mistakes.py", mistake, status=None)

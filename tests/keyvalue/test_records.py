@@ -174,6 +174,71 @@ def test_mistakes_end_the_job_with_cause_and_remedy(
     assert "\n  Remedy: " in finished.stderr
 
 
+IN_O_TASK = r"O task [01], record \d+: "
+IN_A_TASK = r"A task [01], record \d+: "
+FUNCTION_ERRORS = {
+    "throws=compare": r"the program's compare function, called with \d+ and 500, has thrown: as it was told",
+    "throws=partition": IN_O_TASK
+    + r"the program's partition function, called with key 500, has thrown: as it was told",
+    "throws=combine": r"the program's combine function, called with values of 500, has thrown: as it was told",
+    "contradicts=less": r"the program's compare function contradicts itself about the keys \d+ and \d+: ",
+    "contradicts=smaller": r"the program's compare function contradicts itself about the keys \d+ and \d+: ",
+    "contradicts=circle": r"the program's compare function contradicts itself about the keys \d+ and \d+: ",
+    "contradicts=random": r"the program's compare function contradicts itself about the keys \d+ and \d+: ",
+    "contradicts=partition": r"O task [01], record 0: the partition function contradicts itself: called twice with the "
+    r"key \d+ and the same value, it returned [01] and [01]",
+}
+
+
+@pytest.mark.parametrize("option", FUNCTION_ERRORS)
+@pytest.mark.parametrize("memory", [{}, LITTLE_MEMORY])
+def test_functions_that_throw_or_contradict_themselves_end_the_job(
+    run_records: Callable[..., Finished], nothing_left_behind: None, memory: Dict[str, str], option: str
+) -> None:
+    finished = run_records(option, f"records={10 * RECORDS}", env=memory, status=None)
+    assert finished.status != 0
+    assert re.search(f"^mpid: rank [01] .*: {FUNCTION_ERRORS[option]}", finished.stderr, re.MULTILINE)
+    assert "\n  Remedy: " in finished.stderr
+
+
+def test_what_a_function_throws_in_a_task_is_said_with_its_record(run_records: Callable[..., Finished]) -> None:
+    """Key 500 is that of record 500 of O task 0 with its like 1000 later, when it is combined."""
+    env = {"MPI_D_O_TASKS": 1, "MPI_D_A_TASKS": 1}
+    finished = run_records("throws=combine", "records=3000", processes=1, env=env, status=None)
+    record = [key for key, _ in sent_records(1, 3000)].index("500") + 1000
+    assert f"O task 0, record {record}: the program's combine function" in finished.stderr
+    finished = run_records("throws=partition", "records=3000", processes=1, env=env, status=None)
+    assert f"O task 0, record {record - 1000}: the program's partition function" in finished.stderr
+    finished = run_records("partition=7", "records=3000", processes=1, env=env, status=None)
+    assert "O task 0, record 0: the partition function returned 7" in finished.stderr
+
+
+def test_compare_that_throws_where_an_a_task_merges_is_said_with_the_task(
+    run_records: Callable[..., Finished],
+) -> None:
+    """Each O task has one record of the same key, so that only an A task compares."""
+    env = {"MPI_D_O_TASKS": 2, "MPI_D_A_TASKS": 1}
+    finished = run_records("throws=compare", "records=1", "distinct=1", "first=500", env=env, status=None)
+    assert finished.status != 0
+    assert re.search(
+        f"^mpid: rank 0 .*: A task 0, record [01]: {FUNCTION_ERRORS['throws=compare']}", finished.stderr, re.M
+    )
+
+
+@pytest.mark.parametrize(
+    "entry, named",
+    [
+        ("MPI_D_KEY_CLASS:int32", "class of keys (MPI_D_KEY_CLASS)"),
+        ("MPI_D_VALUE_CLASS:bytes", "class of values (MPI_D_VALUE_CLASS)"),
+        ("MPI_D_A_TASKS:3", "number of A tasks (MPI_D_A_TASKS)"),
+    ],
+)
+def test_processes_that_differ_are_refused(run_records: Callable[..., Finished], entry: str, named: str) -> None:
+    finished = run_records("own-mpi-init", f"differs={entry}", f"records={RECORDS}", status=None)
+    assert finished.status != 0
+    assert f": the processes do not have the same {named}\n  Remedy: " in finished.stderr
+
+
 def test_a_disk_that_gets_full_ends_the_job_with_cause_and_remedy(
     run_records: Callable[..., Finished], build_dir: Path, nothing_left_behind: None, spill_dir: Path
 ) -> None:

@@ -31,20 +31,28 @@ def _stay_known() -> None:
         ctypes.pythonapi.PyGILState_Ensure()
 
 
-def compare_callback(compare: Callable[[Any, Any], int], keys: Kind) -> Any:
+def _end_function(error: BaseException, function: str, task: Callable[[], str]) -> None:
+    """Threads of the library's are in no task."""
+    is_in_task = threading.current_thread() is threading.main_thread()
+    end_job(error, f"{task()}: {function}" if is_in_task else function)
+
+
+def compare_callback(compare: Callable[[Any, Any], int], keys: Kind, task: Callable[[], str]) -> Any:
     def call(first: int, second: int, _user: int) -> int:
         try:
             _stay_known()
             result = compare(keys.item_at(first), keys.item_at(second))
             return (result > 0) - (result < 0)
         except BaseException as error:
-            end_job(error, "the compare function")
+            _end_function(error, "the compare function", task)
             raise
 
     return CompareFunction(call)
 
 
-def partition_callback(partition: Callable[[Any, Any, int], int], keys: Kind, values: Kind) -> Any:
+def partition_callback(
+    partition: Callable[[Any, Any, int], int], keys: Kind, values: Kind, task: Callable[[], str]
+) -> Any:
     def call(key: int, value: int, tasks: int, _user: int) -> int:
         try:
             place = partition(keys.item_at(key), values.item_at(value), tasks)
@@ -52,13 +60,13 @@ def partition_callback(partition: Callable[[Any, Any, int], int], keys: Kind, va
                 place if 0 <= place < tasks else -1 if place < 0 else tasks
             )  # of what fits no C int, the library says the same
         except BaseException as error:
-            end_job(error, "the partition function")
+            _end_function(error, "the partition function", task)
             raise
 
     return PartitionFunction(call)
 
 
-def combine_callback(combine: Callable[[Any, Any], Any], values: Kind) -> Any:
+def combine_callback(combine: Callable[[Any, Any], Any], values: Kind, task: Callable[[], str]) -> Any:
     # Of each thread, the last result.
     kept: Dict[int, Any] = {}
 
@@ -69,7 +77,7 @@ def combine_callback(combine: Callable[[Any, Any], Any], values: Kind) -> Any:
             address, kept[threading.get_ident()] = values.put(combined, into)
             return address
         except BaseException as error:
-            end_job(error, "the combine function")
+            _end_function(error, "the combine function", task)
             raise
 
     return CombineFunction(call)

@@ -338,7 +338,7 @@ def recv_batches(size: int = 65536, arrays: str = "arrow") -> Iterator[Tuple[Any
 def set_compare(compare: Compare) -> None:
     """Keys in an order of the program's: compare(first, second) is less than, equal to or greater than 0."""
     job = running()
-    callback = compare_callback(compare, job.keys)
+    callback = compare_callback(compare, job.keys, job.task)
     check(loaded_library().MPI_D_Set_compare(callback, None))
     job.callbacks["compare"], job.compare = callback, compare
 
@@ -346,7 +346,7 @@ def set_compare(compare: Compare) -> None:
 def set_partition(partition: Partition) -> None:
     """The task that each record goes to: partition(key, value, tasks) from 0 to tasks - 1."""
     job = running()
-    callback = partition_callback(partition, job.keys, job.values)
+    callback = partition_callback(partition, job.keys, job.values, job.task)
     check(loaded_library().MPI_D_Set_partition(callback, None))
     job.callbacks["partition"] = callback
 
@@ -359,6 +359,6 @@ def set_combine(combine: Combine) -> None:
             raise ValueError(f"combine={combine!r}: say {', '.join(OPERATIONS)}, or give a function")
         check(loaded_library().MPI_D_Set_combine_op(OPERATIONS[combine]))
         return
-    callback = combine_callback(combine, job.values)
+    callback = combine_callback(combine, job.values, job.task)
     check(loaded_library().MPI_D_Set_combine(callback, None))
     job.callbacks["combine"] = callback

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "sample_records.h"
+#include "shuffle/program_error.h"
 
 namespace spillway::shuffle {
 namespace {
@@ -13,11 +14,12 @@ namespace {
 const KeyOrder order_of_bytes(ItemClass::bytes);
 constexpr Combiner kNoCombiner;
 
-RunMerge merge_of(const std::deque<shuffle::Run>& runs, const Combiner& combiner) {
+RunMerge merge_of(const std::deque<shuffle::Run>& runs, const Combiner& combiner,
+                  const KeyOrder& order = order_of_bytes) {
   std::vector<std::unique_ptr<RunCursor>> cursors;
   cursors.reserve(runs.size());
   for (const shuffle::Run& run : runs) cursors.push_back(std::make_unique<MemoryCursor>(run));
-  return {std::move(cursors), order_of_bytes, combiner};
+  return {std::move(cursors), order, combiner};
 }
 
 std::vector<TextRecord> all_of(RunMerge merge) {
@@ -87,6 +89,58 @@ TEST(RunMerge, does_not_combine_to_longer_records) {
   std::deque<shuffle::Run> runs;
   for (int i = 0; i < 3; ++i) runs.push_back(run_of({{"key", "value"}}));
   EXPECT_EQ(all_of(merge_of(runs, combiner)), std::vector<TextRecord>(3, {"key", "value"}));
+}
+
+int by_first_byte(const void* first, const void* second, void*) {
+  const auto byte = [](const void* item) { return *static_cast<const char*>(static_cast<const Bytes*>(item)->data); };
+  return byte(first) - byte(second);
+}
+
+int throw_at_c(const void* first, const void* second, void*) {
+  if (*static_cast<const char*>(static_cast<const Bytes*>(first)->data) == 'c') throw 7;
+  return by_first_byte(first, second, nullptr);
+}
+
+TEST(RunMerge, gives_keys_that_the_program_calls_equal_in_the_order_of_the_runs) {
+  const KeyOrder order(ItemClass::bytes, by_first_byte);
+  std::deque<shuffle::Run> runs;
+  runs.push_back(run_of({{"a2", "1"}, {"a1", "2"}, {"c1", "3"}}));
+  runs.push_back(run_of({{"a3", "4"}, {"b", "5"}, {"c0", "6"}}));
+  const std::vector<TextRecord> expected = {{"a2", "1"}, {"a1", "2"}, {"a3", "4"},
+                                            {"b", "5"},  {"c1", "3"}, {"c0", "6"}};
+  EXPECT_EQ(all_of(merge_of(runs, kNoCombiner, order)), expected);
+}
+
+TEST(RunMerge, refuses_keys_that_descend_in_the_programs_order) {
+  const KeyOrder order(ItemClass::bytes, by_first_byte);
+  const Combiner combiner(ItemClass::bytes, ItemClass::int64, larger, nullptr);
+  std::deque<shuffle::Run> runs;
+  runs.push_back(run_of({{"a", "12345678"}, {"c\n", "12345678"}, {"b", "12345678"}}));
+  for (const Combiner& each : {kNoCombiner, combiner}) try {
+      all_of(merge_of(runs, each, order));
+      ADD_FAILURE() << "nothing was refused";
+    } catch (const ProgramError& error) {
+      EXPECT_NE(std::string(error.what()).find("contradicts itself about the keys 'c\\x0a' and 'b': "),
+                std::string::npos)
+          << error.what();
+    }
+}
+
+TEST(RunMerge, says_which_function_has_thrown_at_which_keys) {
+  const KeyOrder order(ItemClass::bytes, throw_at_c);
+  std::deque<shuffle::Run> runs;
+  runs.push_back(run_of({{"c" + std::string(100, 'x'), ""}}));
+  runs.push_back(run_of({{"b", ""}}));
+  try {
+    all_of(merge_of(runs, kNoCombiner, order));
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const ProgramError& error) {
+    const std::string key = "'c" + std::string(38, 'x') + "...'";
+    const std::string text = error.what();
+    EXPECT_NE(text.find("compare function, called with " + key + " and 'b', has thrown: what is no std::exception"),
+              std::string::npos)
+        << text;
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "sample_records.h"
+#include "shuffle/program_error.h"
 #include "shuffle/send_list.h"
 
 namespace spillway::shuffle {
@@ -110,6 +111,65 @@ TEST(SortedList, is_in_order_however_keys_are_spread) {
         std::memcpy(&found.back(), key.data(), sizeof found.back());
       }
       EXPECT_EQ(found, expected);
+    }
+}
+
+// Ways to compare int64 keys, of which only the first is an order.
+int in_order(const void* first, const void* second, void*) {
+  const int64_t a = *static_cast<const int64_t*>(first);
+  const int64_t b = *static_cast<const int64_t*>(second);
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+int always_less(const void*, const void*, void*) { return -1; }
+int always_greater(const void*, const void*, void*) { return 1; }
+int as_of_bool(const void* first, const void* second, void*) { return in_order(first, second, nullptr) < 0 ? 1 : 0; }
+int never_greater(const void* first, const void* second, void*) {
+  return in_order(first, second, nullptr) < 0 ? -1 : 0;
+}
+int in_a_circle(const void* first, const void* second, void*) {
+  const int64_t difference = (*static_cast<const int64_t*>(second) - *static_cast<const int64_t*>(first)) % 3;
+  return difference == 0 ? 0 : (difference + 3) % 3 == 1 ? -1 : 1;
+}
+// As a NaN among numbers.
+int equal_to_multiples_of_seven(const void* first, const void* second, void*) {
+  const bool is_wild = *static_cast<const int64_t*>(first) % 7 == 0 || *static_cast<const int64_t*>(second) % 7 == 0;
+  return is_wild ? 0 : in_order(first, second, nullptr);
+}
+int at_random(const void*, const void*, void* random) {
+  return static_cast<int>(static_cast<Random*>(random)->below(3)) - 1;
+}
+
+void sort_keys(KeyOrder::Function compare, int64_t count, SortedList& sorted_list) {
+  Random random(test_seed());
+  const KeyOrder order(ItemClass::int64, compare, &random);
+  SendList list(1 << 20, order, kNoCombiner);
+  for (int64_t i = 0; i < count; ++i) ASSERT_TRUE(list.add(0, 0, {bytes_of((i * 7919 + 5) % 1009), bytes_of(i)}));
+  sort_list(list, order, 1, sorted_list);
+}
+
+TEST(SortedList, is_in_the_programs_order_and_equal_keys_in_that_of_their_coming) {
+  for (const int64_t count : {1, 2, 3, 4, 5, 1000, 3000, 4096}) {
+    SortedList sorted_list;
+    sort_keys(in_order, count, sorted_list);
+    std::vector<std::pair<int64_t, int64_t>> expected;
+    for (int64_t i = 0; i < count; ++i) expected.emplace_back((i * 7919 + 5) % 1009, i);
+    std::sort(expected.begin(), expected.end());
+    std::vector<std::pair<int64_t, int64_t>> found;
+    for (const auto& [key, value] : records_of(sorted_list, sorted_list.blocks.at(0))) {
+      found.emplace_back();
+      std::memcpy(&found.back().first, key.data(), sizeof(int64_t));
+      std::memcpy(&found.back().second, value.data(), sizeof(int64_t));
+    }
+    EXPECT_EQ(found, expected);
+  }
+}
+
+TEST(SortedList, is_refused_where_the_program_contradicts_itself) {
+  for (const KeyOrder::Function compare :
+       {always_less, always_greater, as_of_bool, never_greater, in_a_circle, equal_to_multiples_of_seven, at_random})
+    for (const int64_t count : {100, 5000}) {
+      SortedList sorted_list;
+      EXPECT_THROW(sort_keys(compare, count, sorted_list), ProgramError) << count;
     }
 }
 

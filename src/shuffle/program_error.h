@@ -1,0 +1,34 @@
+// What functions of the program's do wrong: they throw, or contradict themselves. It ends the job.
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "shuffle/item_class.h"
+
+namespace spillway::shuffle {
+
+class ProgramError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A key as messages show it: shortened, and letters that cannot be read as their codes.
+std::string shown(ItemClass item_class, std::string_view key);
+
+// REQUIRES: an exception is handled, of the program's `function`.
+[[noreturn]] void rethrow_of_program(const char* function, const std::string& keys);
+
+// Calls a `function` of the program's; `keys` says which ones it is called with.
+template <typename Call, typename Keys>
+auto call_of_program(const char* function, Call call, Keys keys) {
+  try {
+    return call();
+  } catch (...) {
+    rethrow_of_program(function, keys());
+  }
+}
+
+}  // namespace spillway::shuffle
