@@ -167,13 +167,13 @@ class ImageClustering {
     const std::string& folder = options_.clusters;
     if (folder.empty()) return;
     const bool is_new = !std::filesystem::exists(folder);
-    { const PartFile probe(folder, 0); }
-    if (is_new) std::filesystem::remove(folder);
-    if (is_new) return;
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
+    std::error_code error;  // of what is no directory, which is said when a part is opened there
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error))
       if (entry.path().filename().string().starts_with("part-"))
         throw std::runtime_error("--clusters: " + entry.path().string() +
                                  " is there already: name another directory, or remove its part files");
+    { const PartFile probe(folder, 0); }
+    if (is_new) std::filesystem::remove(folder);
   }
 
   void write_clusters(const Task& task, int number) const {

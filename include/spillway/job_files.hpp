@@ -17,11 +17,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -31,7 +33,7 @@ namespace spillway::mpid {
   throw std::runtime_error("cannot " + what + " " + path + ": " + std::strerror(errno));
 }
 
-[[noreturn]] inline void fail_with_compressed_file() { throw std::runtime_error(MPI_D_File_error()); }
+[[noreturn]] inline void fail_as_library_says() { throw std::runtime_error(MPI_D_File_error()); }
 
 // What a file was like when it was first looked at, by which a change is noticed.
 struct FileState {
@@ -149,7 +151,7 @@ class FileSplits {
   [[nodiscard]] Split whole_file(const std::string& path) const {
     const FileState state = state_of(path);
     const int is_compressed = MPI_D_Is_compressed(path.c_str());
-    if (is_compressed < 0) fail_with_compressed_file();
+    if (is_compressed < 0) fail_as_library_says();
     if (is_compressed == 1) return {path, 0, Split::kUnknownEnd, true, "", state};
     if (state.bytes % unit_bytes_ != 0)
       throw std::runtime_error("cannot read " + path + ": its " + std::to_string(state.bytes) +
@@ -200,7 +202,7 @@ class InputFile {
     refuse_change();
     if (split.is_compressed) {
       compressed_ = MPI_D_Decompress_open(path_.c_str());
-      if (compressed_ == nullptr) fail_with_compressed_file();
+      if (compressed_ == nullptr) fail_as_library_says();
       return;
     }
     descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
@@ -218,7 +220,7 @@ class InputFile {
     if (compressed_ != nullptr) {
       const ptrdiff_t got = MPI_D_Decompress_read(compressed_, to, bytes);
       refuse_change();
-      if (got < 0) fail_with_compressed_file();
+      if (got < 0) fail_as_library_says();
       return static_cast<size_t>(got);
     }
     size_t done = 0;
@@ -263,13 +265,7 @@ class InputFile {
 // all that follows fails, too; what is written after finish() is refused.
 class OutputFile {
  public:
-  explicit OutputFile(std::string path) : path_(std::move(path)) {
-    descriptor_ = open(partial_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) fail_with_file("write", partial_path());
-    if (MPI_D_Compress_open(path_.c_str(), descriptor_, &compression_) == 0) return;
-    give_up();
-    fail_with_compressed_file();
-  }
+  explicit OutputFile(std::string path) : OutputFile(std::move(path), false) {}
   ~OutputFile() { give_up(); }
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -299,6 +295,15 @@ class OutputFile {
     if (is_kept_) sync_folder();
   }
 
+ protected:
+  OutputFile(std::string path, bool is_part) : path_(std::move(path)), is_part_(is_part) {
+    descriptor_ = open(partial_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) fail_with_file("write", partial_path());
+    if (MPI_D_Compress_open(path_.c_str(), descriptor_, &compression_) == 0) return;
+    give_up();
+    fail_as_library_says();
+  }
+
  private:
   static constexpr size_t kWriteBytes = 1 << 20;
 
@@ -312,12 +317,21 @@ class OutputFile {
   void complete() {
     flush();
     has_failed_ = true;  // until it has its name
-    if (compression_ != nullptr && MPI_D_Compress_finish(compression_) != 0) fail_with_compressed_file();
+    if (compression_ != nullptr && MPI_D_Compress_finish(compression_) != 0) fail_as_library_says();
     if (is_kept_ && fdatasync(descriptor_) != 0) fail_with_file("write", path_);
     if (close(std::exchange(descriptor_, -1)) != 0) fail_with_file("write", path_);
-    if (rename(partial_path().c_str(), path_.c_str()) != 0) fail_with_file("write", path_);
+    give_name();
     has_failed_ = false;
     MPI_D_Compress_close(std::exchange(compression_, nullptr));
+  }
+
+  void give_name() const {
+    const std::string partial = partial_path();
+    if (is_part_) {
+      if (MPI_D_Publish(partial.c_str(), path_.c_str()) != 0) fail_as_library_says();
+    } else if (rename(partial.c_str(), path_.c_str()) != 0) {
+      fail_with_file("write", path_);
+    }
   }
 
   // Leaves nothing of a file that has not got its name.
@@ -341,7 +355,7 @@ class OutputFile {
   void flush() {
     has_failed_ = true;  // until all is written
     if (compression_ != nullptr) {
-      if (MPI_D_Compress_write(compression_, text_.data(), text_.size()) != 0) fail_with_compressed_file();
+      if (MPI_D_Compress_write(compression_, text_.data(), text_.size()) != 0) fail_as_library_says();
       text_.clear();
     }
     for (size_t done = 0; done < text_.size();) {
@@ -356,6 +370,7 @@ class OutputFile {
   }
 
   std::string path_;
+  const bool is_part_;
   const bool is_kept_ = std::getenv("MPI_D_CHECKPOINT") != nullptr;
   int descriptor_ = -1;
   MPI_D_Compression* compression_ = nullptr;
@@ -364,17 +379,31 @@ class OutputFile {
 };
 
 // The output of a task, in a directory that is made if it is not there: part-00000 and so on, compressed where
-// MPI_D_OUTPUT_CODEC says so, as part-00000.gz or part-00000.zst.
+// MPI_D_OUTPUT_CODEC says so, as part-00000.gz or part-00000.zst. In a job it has its name when all of the job has ended
+// well; with checkpoints, which a restart goes on from, when it is finished. The directory may have no parts that would
+// stay beside those of the job.
 class PartFile : public OutputFile {
  public:
-  PartFile(const std::string& directory, int task) : OutputFile(path_of(directory, task)) {}
+  PartFile(const std::string& directory, int task) : OutputFile(path_of(directory, task), true) {}
 
  private:
   static std::string path_of(const std::string& directory, int task) {
     if (mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) fail_with_file("make the directory", directory);
     char name[32];
-    std::snprintf(name, sizeof name, "/part-%05d", task);
-    return directory + name + MPI_D_Part_suffix();
+    std::snprintf(name, sizeof name, "part-%05d", task);
+    const std::string whole_name = std::string(name) + MPI_D_Part_suffix();
+    refuse_other_parts(directory, whole_name);
+    return directory + "/" + whole_name;
+  }
+
+  static void refuse_other_parts(const std::string& directory, const std::string& name) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(directory, error))
+      if (MPI_D_Is_other_part(entry.path().filename().c_str(), name.c_str()) != 0)
+        throw std::runtime_error("cannot write " + directory + "/" + name + ": " + entry.path().string() +
+                                 " is there, of another job, and would stay beside it\n"
+                                 "  Remedy: remove it, or name another directory.");
+    if (error) throw std::runtime_error("cannot write " + directory + "/" + name + ": " + error.message());
   }
 };
 

@@ -1,6 +1,6 @@
-/* Files of key-value jobs that gzip and zstd have compressed, or that only one host has: functions of libmpid that
- * text_files.hpp, record_files.hpp, job_files.hpp and the Python package read and write them with. Needs no MPI, and no
- * MPI_D_Init().
+/* Files of key-value jobs: compressed by gzip and zstd, of one host only, and parts of output: functions of libmpid
+ * that text_files.hpp, record_files.hpp, job_files.hpp and the Python package read and write them with. Needs no MPI,
+ * and no MPI_D_Init().
  *
  * What is wrong is said by MPI_D_File_error(), with the file's name. Different files may be used by different threads.
  */
@@ -44,6 +44,17 @@ void MPI_D_Compress_close(MPI_D_Compression* file);
 /* What the names of part files end with by MPI_D_OUTPUT_CODEC, when MPI_D_Init() has been called: "", ".gz" or ".zst".
  */
 const char* MPI_D_Part_suffix(void);
+
+/* Gives a part file that is whole its name: at the end of the job that runs, when all tasks of all processes have
+ * ended, so that a job that fails leaves none under its name; at once where no job runs, or where it keeps checkpoints,
+ * with which a restart leaves out tasks that have ended. 0, or -1. */
+int MPI_D_Publish(const char* partial, const char* path);
+/* The same for whoever has another way of renaming: 1, and at that time `publish` is called, once; or 0: now. */
+typedef void (*MPI_D_Publish_function)(void);
+int MPI_D_Publish_later(MPI_D_Publish_function publish);
+/* Whether a file of that name would stay beside the parts of the current task's side, of which `own` is one, and be
+ * taken for one of them: its number is too high, or what follows that is not the same. 1 or 0; 0 where no job runs. */
+int MPI_D_Is_other_part(const char* found, const char* own);
 
 /* Whether this host has that name: 1 or 0. Names are what `hostname` says, without regard to case; one of the two may
  * have a domain. */

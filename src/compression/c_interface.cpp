@@ -2,8 +2,6 @@
 #include <spillway/mpid_files.h>
 
 #include <algorithm>
-#include <exception>
-#include <new>
 #include <string>
 #include <string_view>
 
@@ -11,6 +9,7 @@
 #include "compression/codec.h"
 #include "compression/compressor.h"
 #include "compression/decompressor.h"
+#include "compression/file_answer.h"
 
 #define SPILLWAY_EXPORT __attribute__((visibility("default")))
 
@@ -27,20 +26,6 @@ struct MPI_D_Compression : Compressor {
 namespace {
 
 Codec part_codec = Codec::none;
-thread_local std::string last_error;
-
-// The result of a function's body, or `failed` where it throws.
-template <typename Result, typename Body>
-Result answer(Result failed, Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    last_error = "not enough memory for a compressed file";
-  } catch (const std::exception& error) {
-    last_error = error.what();
-  }
-  return failed;
-}
 
 }  // namespace
 
@@ -48,32 +33,32 @@ void spillway::compression::set_part_codec(Codec codec) { part_codec = codec; }
 
 extern "C" {
 
-SPILLWAY_EXPORT const char* MPI_D_File_error(void) { return last_error.c_str(); }
+SPILLWAY_EXPORT const char* MPI_D_File_error(void) { return last_file_error.c_str(); }
 
 SPILLWAY_EXPORT int MPI_D_Is_compressed(const char* path) {
-  return answer(-1, [&] { return codec_of_file(path) == Codec::none ? 0 : 1; });
+  return file_answer(-1, [&] { return codec_of_file(path) == Codec::none ? 0 : 1; });
 }
 
 SPILLWAY_EXPORT const char* MPI_D_Codec_of(const char* path, const void* beginning, size_t bytes) {
-  return answer<const char*>(nullptr, [&] {
+  return file_answer<const char*>(nullptr, [&] {
     const std::string_view given(static_cast<const char*>(beginning), std::min(bytes, kMarkBytes));
     return name_of(codec_of(path, given));
   });
 }
 
 SPILLWAY_EXPORT MPI_D_Decompression* MPI_D_Decompress_open(const char* path) {
-  return answer<MPI_D_Decompression*>(nullptr, [&] { return new MPI_D_Decompression(path); });
+  return file_answer<MPI_D_Decompression*>(nullptr, [&] { return new MPI_D_Decompression(path); });
 }
 
 SPILLWAY_EXPORT ptrdiff_t MPI_D_Decompress_read(MPI_D_Decompression* file, void* to, size_t bytes) {
-  return answer<ptrdiff_t>(-1, [&] { return static_cast<ptrdiff_t>(file->read(static_cast<char*>(to), bytes)); });
+  return file_answer<ptrdiff_t>(-1, [&] { return static_cast<ptrdiff_t>(file->read(static_cast<char*>(to), bytes)); });
 }
 
 SPILLWAY_EXPORT void MPI_D_Decompress_close(MPI_D_Decompression* file) { delete file; }
 
 SPILLWAY_EXPORT int MPI_D_Compress_open(const char* path, int descriptor, MPI_D_Compression** file) {
   *file = nullptr;
-  return answer(-1, [&] {
+  return file_answer(-1, [&] {
     const Codec codec = codec_of_path(path);
     if (codec != Codec::none) *file = new MPI_D_Compression(codec, path, descriptor);
     return 0;
@@ -81,11 +66,11 @@ SPILLWAY_EXPORT int MPI_D_Compress_open(const char* path, int descriptor, MPI_D_
 }
 
 SPILLWAY_EXPORT int MPI_D_Compress_write(MPI_D_Compression* file, const void* from, size_t bytes) {
-  return answer(-1, [&] { return file->write({static_cast<const char*>(from), bytes}), 0; });
+  return file_answer(-1, [&] { return file->write({static_cast<const char*>(from), bytes}), 0; });
 }
 
 SPILLWAY_EXPORT int MPI_D_Compress_finish(MPI_D_Compression* file) {
-  return answer(-1, [&] { return file->finish(), 0; });
+  return file_answer(-1, [&] { return file->finish(), 0; });
 }
 
 SPILLWAY_EXPORT void MPI_D_Compress_close(MPI_D_Compression* file) { delete file; }

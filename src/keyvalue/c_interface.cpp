@@ -1,6 +1,7 @@
 // The functions of mpid.h: the state of the process, and what becomes of errors.
 #include <spillway/mpid.h>
 
+#include <climits>
 #include <memory>
 #include <new>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "base/error.h"
 #include "compression/codec.h"
+#include "compression/output_parts.h"
 #include "keyvalue/configuration.h"
 #include "keyvalue/failure.h"
 #include "keyvalue/job.h"
@@ -46,8 +48,13 @@ bool tell(const char* message) {
   return true;
 }
 
+[[noreturn]] void end_job(std::string_view cause) {
+  compression::drop_parts();
+  end_of_job.end(cause);
+}
+
 int refuse(int code, const std::string& cause) {
-  if (!returns_errors) end_of_job.end(cause);
+  if (!returns_errors) end_job(cause);
   last_error = cause;
   last_code = code;
   return code;
@@ -70,15 +77,15 @@ int answer(Body body) {
   } catch (const Failure& failure) {
     if (failure.code() != MPI_D_ERR_CONTROL && !returns_errors && job != nullptr) tell_over();
     if (failure.code() == MPI_D_ERR_CHECKPOINT || (failure.code() == MPI_D_ERR_CONTROL && job != nullptr))
-      end_of_job.end(failure.what());  // it is in the middle of something
+      end_job(failure.what());  // it is in the middle of something
     return refuse(failure.code(), failure.what());
   } catch (const spillway::shuffle::ProgramError& error) {  // in the middle of something, too
     if (job != nullptr) tell_over();
     end_of_job.end(error.what());
   } catch (const std::bad_alloc&) {
-    end_of_job.end("not enough memory\n  Remedy: use more processes, more memory, or a smaller MPI_D_MEMORY.");
+    end_job("not enough memory\n  Remedy: use more processes, more memory, or a smaller MPI_D_MEMORY.");
   } catch (const std::exception& error) {
-    end_of_job.end(error.what());
+    end_job(error.what());
   }
 }
 
@@ -97,6 +104,17 @@ bool is_current(const Job& running, MPI_D_Comm comm) {
   return (comm == &kSideO && running.side() == Job::Side::o) || (comm == &kSideA && running.side() == Job::Side::a);
 }
 
+int task_count_of_side() {
+  switch (job->side()) {
+    case Job::Side::o:
+      return job->placement().o_tasks();
+    case Job::Side::a:
+      return job->placement().a_tasks();
+    default:
+      return INT_MAX;
+  }
+}
+
 void init(int* argc, char*** argv, MPI_D_Mode mode, const MPI_D_Entry* conf) {
   int is_initialized = 0;
   MPI_Initialized(&is_initialized);
@@ -111,6 +129,7 @@ void init(int* argc, char*** argv, MPI_D_Mode mode, const MPI_D_Entry* conf) {
   const Configuration configuration = read_configuration(conf);
   compression::set_part_codec(configuration.output_codec);
   job = Job::make(mode, configuration).release();
+  compression::begin_parts(configuration.checkpoint_directory.empty(), task_count_of_side);
 }
 
 }  // namespace
@@ -294,6 +313,6 @@ SPILLWAY_EXPORT const char* MPI_D_Error_string(int code) {
   }
 }
 
-SPILLWAY_EXPORT void MPI_D_Fail(const char* cause) { end_of_job.end(cause); }
+SPILLWAY_EXPORT void MPI_D_Fail(const char* cause) { end_job(cause); }
 
 }  // extern "C"

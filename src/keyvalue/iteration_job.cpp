@@ -260,7 +260,7 @@ void IterationJob::finish() {
   if (phase_ == Phase::o) end_o_phase();
   if (phase_ == Phase::a) end_a_phase();
   records_.reset();
-  report_at_end(checkpoint_ != nullptr);
+  complete();
   if (checkpoint_) checkpoint_->remove_all();
   phase_ = Phase::over;
   side_ = Side::none;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/host_names.h"
+#include "compression/output_parts.h"
 #include "keyvalue/failure.h"
 #include "keyvalue/iteration_job.h"
 #include "keyvalue/map_reduce_job.h"
@@ -267,8 +268,10 @@ void Job::report_sometimes() {
   control_->report(current_figures());
 }
 
-void Job::report_at_end(bool has_checkpoint) {
-  if (has_checkpoint) MPI_Barrier(communicator_);
+void Job::complete() {
+  MPI_Barrier(communicator_);
+  compression::publish_parts();
+  MPI_Barrier(communicator_);  // then it is done, whatever happens to a process
   figures_ = current_figures();
   if (!control_) return;
   control_->report(figures_);

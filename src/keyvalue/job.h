@@ -99,8 +99,8 @@ class Job {
   // Each process is a task (common, streaming).
   void be_only_task();
   void report_sometimes();
-  // Waits for all processes where the job has checkpoints: then it is done, whatever happens to one of them.
-  void report_at_end(bool has_checkpoint);
+  // Collective. All tasks of all processes have ended: their output gets its names.
+  void complete();
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
   Configuration configuration_;

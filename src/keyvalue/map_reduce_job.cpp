@@ -152,7 +152,7 @@ void MapReduceJob::finish() {
   if (side_ == Side::o) end_task();
   if (phase_ == Phase::o) end_o_phase();
   end_task();
-  report_at_end(checkpoint_ != nullptr);
+  complete();
   if (checkpoint_) checkpoint_->remove_all();
   phase_ = Phase::over;
 }

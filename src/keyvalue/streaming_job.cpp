@@ -145,7 +145,7 @@ void StreamingJob::finish() {
   shuffle_->finish([this] { report_sometimes(); });
   ++(queue_ ? figures_.a_tasks : figures_.o_tasks);
   (queue_ ? figures_.a_ns : figures_.o_ns) = base::now_ns() - begin_ns_;
-  report_at_end(false);
+  complete();
   side_ = Side::none;
 }
 

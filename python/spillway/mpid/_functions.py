@@ -6,13 +6,14 @@ import threading
 import traceback
 from typing import Any, Callable, Dict, Set
 
-from . import _library
+from . import _library, _parts
 from ._kinds import Kind
 from ._library import CombineFunction, CompareFunction, PartitionFunction
 
 
 def end_job(error: BaseException, where: str) -> None:
     """With the exception as its cause. Does not return."""
+    _parts.drop_waiting()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     summary = "".join(traceback.format_exception_only(type(error), error)).strip()

@@ -101,6 +101,9 @@ _FUNCTIONS: Dict[str, tuple] = {
     "MPI_D_Compress_finish": (ctypes.c_int, ctypes.c_void_p),
     "MPI_D_Compress_close": (None, ctypes.c_void_p),
     "MPI_D_Part_suffix": (ctypes.c_char_p,),
+    "MPI_D_Publish": (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p),
+    "MPI_D_Publish_later": (ctypes.c_int, ctypes.c_void_p),
+    "MPI_D_Is_other_part": (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p),
     "MPI_D_Is_this_host": (ctypes.c_int, ctypes.c_char_p),
 }
 

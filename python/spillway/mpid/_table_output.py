@@ -6,10 +6,11 @@ from types import TracebackType
 from typing import Any, Iterator, List, Optional, Type
 
 import pyarrow
-from pyarrow import csv, parquet
+from pyarrow import csv, fs, parquet
 
 from ._compressed import CompressedStream, part_suffix
-from ._file_systems import Path, errors_named, is_s3, local_path, placed, renamed, shown
+from ._file_systems import Path, errors_named, is_s3, local_path, placed, shown
+from ._parts import publish_table, refuse_other_parts
 from ._text import _sync_folder, failed_before
 
 _GATHERED_ROWS = 65536
@@ -30,9 +31,10 @@ class TablePart:
     """For `with`: the output of a task, part-00000.parquet or part-00000.csv and so on.
 
     In a directory that is made if it is not there, or one of another file system, as TableSplits has them. The file has
-    its name at the end of the block; before, and after an exception, nothing is under it. MPI_D_OUTPUT_CODEC is the
-    codec within Parquet files (snappy without), and of CSV files as a whole: part-00000.csv.gz or part-00000.csv.zst.
-    When a write has failed, the end of the block fails, too.
+    its name when all of the job has ended well; without a job, or with checkpoints, which a restart goes on from, at
+    the end of the block. After an exception nothing is under it. The directory may have no parts that would stay beside
+    those of the job. MPI_D_OUTPUT_CODEC is the codec within Parquet files (snappy without), and of CSV files as a
+    whole: part-00000.csv.gz or part-00000.csv.zst. When a write has failed, the end of the block fails, too.
     """
 
     def __init__(
@@ -47,6 +49,8 @@ class TablePart:
         with errors_named(self.path, what="write"):
             self._file_system, self._directory = placed(directory, filesystem)
             self._file_system.create_dir(self._directory)
+            inside = self._file_system.get_file_info(fs.FileSelector(self._directory, allow_not_found=True))
+        refuse_other_parts(self.path, shown(directory), [os.path.basename(one.path) for one in inside])
         self._place = os.path.join(self._directory, name)
         self._rows: List[tuple] = []
         self._is_open = False
@@ -149,7 +153,7 @@ class TablePart:
         place = local_path(self._file_system, self._place)
         if place is not None and "MPI_D_CHECKPOINT" in os.environ:
             _sync_file(place + ".partial")  # before the task counts as ended
-        renamed(self._file_system, self._place + ".partial", self._place)
+        publish_table(self.path, self._file_system, self._place + ".partial", self._place)
         if place is not None:
             _sync_folder(os.path.dirname(place) or ".")
 

@@ -8,6 +8,7 @@ from typing import Iterator, List, Optional, Sequence, Tuple, Type, Union
 
 from ._compressed import compressing_writer, part_suffix
 from ._input_files import SPLIT_BYTES, FilePart, FileSplits, Path, refuse_unseen
+from ._parts import publish, refuse_other_parts
 
 _BLOCK_BYTES = 1 << 20
 
@@ -164,6 +165,9 @@ class OutputFile:
         if "MPI_D_CHECKPOINT" in os.environ:
             os.fdatasync(self._file.fileno())  # before the task counts as ended
         self._file.close()
+        self._give_name()
+
+    def _give_name(self) -> None:
         os.rename(self._partial_path, self.path)
 
     def _close(self) -> None:
@@ -179,7 +183,9 @@ class OutputFile:
 class PartFile(OutputFile):
     """The output of a task, in a directory that is made if it is not there: part-00000 and so on.
 
-    Compressed where MPI_D_OUTPUT_CODEC says so, as part-00000.gz or part-00000.zst.
+    Compressed where MPI_D_OUTPUT_CODEC says so, as part-00000.gz or part-00000.zst. In a job it has its name when all
+    of the job has ended well; with checkpoints, which a restart goes on from, at the end of the block. The directory
+    may have no parts that would stay beside those of the job.
     """
 
     def __init__(self, directory: Union[str, "os.PathLike[str]"], task: int) -> None:
@@ -188,3 +194,8 @@ class PartFile(OutputFile):
             os.mkdir(directory)
         except FileExistsError:
             pass
+        if os.path.isdir(directory):  # else __enter__() says what is wrong
+            refuse_other_parts(self.path, os.fspath(directory), os.listdir(directory))
+
+    def _give_name(self) -> None:
+        publish(self._partial_path, self.path)

@@ -31,4 +31,4 @@ with mpid.Init(key=int, value=bytes, o_tasks=1, a_tasks=1):
                     mark.touch()
                     os.kill(process or os.getpid(), signal.SIGKILL)
                 part.write({"number": [number], "row": [data]})
-        assert list(mpid.TableSplits([directory]).rows(0, 1)) == [(number, row(number)) for number in range(ROWS)]
+assert list(mpid.TableSplits([directory]).rows(0, 1)) == [(number, row(number)) for number in range(ROWS)]
