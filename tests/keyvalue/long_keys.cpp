@@ -1,5 +1,5 @@
-// Each O task sends a key of BYTES bytes and an empty one. Prints each group's length, number of values, and whether all
-// bytes are as they were. usage: long-keys BYTES
+// Each O task sends a key of BYTES bytes and an empty one. Prints each group's length, number of values, and whether
+// all bytes are as they were. usage: long-keys BYTES
 #include <spillway/mpid.hpp>
 
 #include <algorithm>
