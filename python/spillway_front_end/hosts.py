@@ -1,7 +1,7 @@
 """The machines of a job."""
 
 import os
-from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import slurm
 from .errors import LaunchError
@@ -71,7 +71,7 @@ def is_this_machine(name: str) -> bool:
     return source == target
 
 
-def hosts_of_file(path: str) -> Dict[str, HostOptions]:
+def hosts_of_file(path: str, left_out: Sequence[str] = ()) -> Dict[str, HostOptions]:
     """Host by host."""
     found: Dict[str, HostOptions] = {}
     for number, (name, *words) in lines_of("--hostfile", path):
@@ -84,7 +84,7 @@ def hosts_of_file(path: str) -> Dict[str, HostOptions]:
                 f"--hostfile {path}, line {number}: {name} has other options in a line before",
                 "name each host once: ranks are divided evenly among the hosts",
             )
-    return found
+    return {name: options for name, options in found.items() if name not in left_out}
 
 
 def _listed_as(name: str, names: Iterable[str]) -> str:
@@ -113,7 +113,12 @@ def _racks_of_file(path: str, names: List[str]) -> Dict[str, str]:
 
 
 def hosts_of_job(
-    listed: Optional[str], path: Optional[str], placement: str, address: Optional[str], racks: Optional[str]
+    listed: Optional[str],
+    path: Optional[str],
+    placement: str,
+    address: Optional[str],
+    racks: Optional[str],
+    left_out: Sequence[str] = (),
 ) -> Optional[HostList]:
     """None when the job is on this machine alone. Nobody has to name the nodes of a Slurm job."""
     if address is not None and not _is_address(address):
@@ -134,9 +139,10 @@ def hosts_of_job(
         return None
     if listed is not None and path is not None:
         raise LaunchError("--hosts and --hostfile say the same thing", "leave one of them away")
-    of_file = hosts_of_file(path) if path is not None else {}
+    of_file = hosts_of_file(path, left_out) if path is not None else {}
     words = of_file if path is not None else (listed or "").split(",")
     names = list({word.strip().lower(): word.strip() for word in words if word.strip()}.values())
+    names = [name for name in names if name not in left_out]
     option = f"--hosts {listed}" if path is None else f"--hostfile {path}"
     if not names:
         raise LaunchError(f"{option} names no host", "name one, or leave it away to run on this machine")

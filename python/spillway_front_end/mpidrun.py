@@ -180,13 +180,38 @@ def _spillway_page(options: argparse.Namespace, plan: Plan, report: str) -> str:
     return render(plan, parse_report(report))
 
 
+def _plan_of_restart(first: Plan, options: argparse.Namespace, run_options: RunOptions, library_directory: str) -> Plan:
+    """Without the hosts that do not answer now. As many processes: numbers of tasks may be made from theirs."""
+    if first.hosts is None or first.hosts.slurm_job:
+        return first
+    from .silent_hosts import silent_hosts  # for restarts on several machines only
+
+    silent = silent_hosts(first, ["true"] if options.plain else ["test", "-x", first.agent])
+    for name in silent:
+        sys.stderr.write(f"mpidrun: host {name} does not answer and is left out\n")
+    if not silent:
+        return first
+    if len(silent) == len(first.hosts.names):
+        raise LaunchError(
+            "no host of the job is left to start it again",
+            f"see whether they can be reached (ssh {silent[0]} true); the same command then goes on where it was",
+        )
+    plan = make_plan(run_options._replace(ranks=first.ranks.value, left_out=silent), library_directory)
+    _write_warnings(options, plan)
+    return plan
+
+
+def _write_warnings(options: argparse.Namespace, plan: Plan) -> None:
+    for warning in () if options.plain else plan.warnings:
+        sys.stderr.write(f"mpidrun: warning: {warning}\n")
+
+
 def _run(options: argparse.Namespace, run_options: RunOptions, library_directory: str) -> int:
-    plan = make_plan(run_options, library_directory)
+    plan = first_plan = make_plan(run_options, library_directory)
     if options.dry_run:
         sys.stdout.write(render_plan(plan))
         return 0
-    for warning in () if options.plain else plan.warnings:
-        sys.stderr.write(f"mpidrun: warning: {warning}\n")
+    _write_warnings(options, plan)
     summary_file = open_summary_file(run_options)
     from .run_job import AgentEnd, let_signals_in, run_agent
 
@@ -218,6 +243,11 @@ def _run(options: argparse.Namespace, run_options: RunOptions, library_directory
             f"mpidrun: the job failed with status {end.status}, and goes on from its checkpoint "
             f"(restart {restart + 1} of {options.restarts})\n"
         )
+        try:
+            plan = _plan_of_restart(first_plan, options, run_options, library_directory)
+        except LaunchError as error:
+            sys.stderr.write(error.render("mpidrun"))
+            break
     let_signals_in()
     elapsed = progress.elapsed_s
     page = report_values(server.figures, end.status, elapsed), report_text(server.figures, end.status, elapsed)

@@ -46,6 +46,7 @@ class RunOptions(NamedTuple):
     detect_deadlock: bool = False
     dry_run: bool = False
     own_keeping: Optional[OwnKeeping] = None  # of programs for which nothing is unloaded
+    left_out: Sequence[str] = ()  # of the hosts that are named
 
 
 class Plan(NamedTuple):
@@ -141,10 +142,12 @@ def make_node_plan(
 def make_plan(options: RunOptions, library_directory: str) -> Plan:
     """Raises LaunchError when the job cannot be started."""
     per_node = _count("--ranks-per-node", options.ranks_per_node)
-    hosts = hosts_of_job(options.hosts, options.hostfile, options.placement, options.address, options.racks)
+    hosts = hosts_of_job(
+        options.hosts, options.hostfile, options.placement, options.address, options.racks, options.left_out
+    )
     if hosts is None and options.hostfile is not None:
         of_all = HostOptions(options.slots, options.memory, tuple(options.spill_dirs))
-        own = next(iter(hosts_of_file(options.hostfile).values())).before(of_all)
+        own = next(iter(hosts_of_file(options.hostfile, options.left_out).values())).before(of_all)
         options = options._replace(**own._asdict())
     asked_slots = _count("--slots", options.slots)
     are_named = options.hosts is not None or options.hostfile is not None

@@ -70,7 +70,8 @@ std::string text_of(const std::string& item_class, const void* item) {
   return {static_cast<const char*>(bytes.data), bytes.size};
 }
 
-// With tasks=FILE: a line there for each task that begins. With killed-at=o3 or a2, the first start dies in that task.
+// With tasks=FILE: a line there for each task that begins. With killed-at=o3 or a2, the first start dies in that task;
+// with `waits`, too, when somebody else kills it.
 void note_task(const Options& options, const std::string& side, int task) {
   const auto file = options.find("tasks");
   if (file == options.end()) return;
@@ -82,6 +83,7 @@ void note_task(const Options& options, const std::string& side, int task) {
   if (killed == options.end() || killed->second + "\n" != line || access((file->second + ".killed").c_str(), F_OK) == 0)
     return;
   std::fclose(std::fopen((file->second + ".killed").c_str(), "w"));
+  while (options.count("waits")) pause();
   usleep(300000);  // the others go on meanwhile
   raise(SIGKILL);
 }

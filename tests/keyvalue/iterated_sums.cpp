@@ -1,7 +1,8 @@
 // An iteration whose result tests can compute: in round 0 O task t adds 1 to each of the keys t, t + O, ... below KEYS;
 // in round r, what an O task has been sent of key k, x, it sends to the keys (3 k + r) mod KEYS and (k + 1) mod KEYS. A
 // tasks add up what comes of a key, modulo a prime number, send that back, and to the driver with the round's number
-// added. The driver prints the sum of all it gets, and ends the job after ROUNDS rounds.
+// added. The driver prints the sum of all it gets, and ends the job after ROUNDS rounds. A task fails in FAILING_ROUND;
+// with `waits` it stays there until it is killed.
 #include <unistd.h>
 #include <spillway/mpid.hpp>
 
@@ -19,8 +20,9 @@ using Job = spillway::mpid::Iteration<int64_t, int64_t>;
 
 int main(int argc, char** argv) {
   if (argc < 4)
-    return std::fputs("usage: iterated-sums KEYS ROUNDS combine|apart|everywhere [FAILING_ROUND [FAILS_ONCE_FILE]]\n",
-                      stderr),
+    return std::fputs(
+               "usage: iterated-sums KEYS ROUNDS combine|apart|everywhere [FAILING_ROUND [FAILS_ONCE_FILE [waits]]]\n",
+               stderr),
            2;
   const int64_t keys = std::atoll(argv[1]);
   const int rounds = std::atoi(argv[2]);
@@ -31,6 +33,7 @@ int main(int argc, char** argv) {
               [&](int task, int tasks, auto& received, auto& emit) {
                 if (round == failing && task == 0 && (argc < 6 || access(argv[5], F_OK) != 0)) {
                   if (argc > 5) std::fclose(std::fopen(argv[5], "w"));
+                  while (argc > 6) pause();
                   throw std::runtime_error("as it was told");
                 }
                 if (round == 0)

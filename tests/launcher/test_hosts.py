@@ -165,3 +165,18 @@ def test_options_of_this_machine_in_a_hostfile_count_without_other_machines(
         f"slots            3  (asked for)\nmemory budget    77.0 MiB  (asked for)\nspill directory  {spill_dir}  ("
         in page
     )
+
+
+def test_hosts_that_are_left_out_are_none_of_the_job(tmp_path):
+    (tmp_path / "hosts").write_text("10.0.0.1 slots=2\n10.0.0.2\n10.0.0.3 slots=4\n")
+    (tmp_path / "racks").write_text("10.0.0.1 r1\n10.0.0.2 r2\n10.0.0.3 r1\n")
+    racks = str(tmp_path / "racks")
+    for listed, path in (("10.0.0.1,10.0.0.2,10.0.0.3", None), (None, str(tmp_path / "hosts"))):
+        found = hosts_of_job(listed, path, "block", "10.0.0.9", racks, ["10.0.0.1"])
+        assert found.names == ["10.0.0.2", "10.0.0.3"]
+        assert found.racks == {"10.0.0.2": "r2", "10.0.0.3": "r1"}
+        assert found.options == ({"10.0.0.2": HostOptions(), "10.0.0.3": HostOptions(slots=4)} if path else {})
+
+
+def test_this_machine_may_be_left_alone():
+    assert hosts_of_job("localhost,10.0.0.1", None, "block", "10.0.0.9", None, ["10.0.0.1"]) is None

@@ -1,9 +1,13 @@
 """Key-value jobs on several hosts give what they give on one machine, also when what has come is spilled there."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +20,7 @@ A_TASKS = 5
 OPTIONS = ["-O", 8, "-A", A_TASKS]
 LITTLE_MEMORY = {"MPI_D_MEMORY": "1M", "MPI_D_PARTITION_BYTES": "16K"}
 WAYS = [["--plain"], ["--slots", 1, "--memory", "256M"]]
+LOSS_LIMIT_S = 120
 
 
 def lines_of_parts(folder):
@@ -80,3 +85,88 @@ def test_files_are_read_on_the_hosts_that_have_them(
         assert sorted(lines) == expected
     begun = [f"{task} {file.partition(':')[0]}" for task, file in enumerate(files)]
     assert sorted((tmp_path / "tasks").read_text().splitlines()) == begun
+
+
+def kill_all(network, host):
+    while left := network.processes_of(host):
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    time.sleep(0.5)  # the ends of its connections reach the others
+
+
+@pytest.fixture
+def lose_host(run, build_dir, network, spill_dir, tmp_path):
+    """lose_host(numbers, is_due, *words, env=): what a job on all hosts writes, which loses those when it is due and is
+    started again once, and its report."""
+
+    def lose(numbers, is_due, *words, env=None):
+        where = ["--hosts", ",".join(network.hosts), "--spill-dir", spill_dir]
+        kept = ["--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
+        report = ["--summary", "json", "--summary-file", tmp_path / "report"]
+        job = run.start([build_dir / "bin" / "mpidrun", *where, *kept, *report, *words], env=env)
+        limit = time.monotonic() + LIMIT_S
+        while not is_due():
+            assert job.poll() is None, job.communicate()[1]
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+        job.send_signal(signal.SIGSTOP)  # until the host is gone as a whole
+        for number in numbers:
+            if "--plain" in words:  # whose launchers may wait for ever behind a link that is cut
+                kill_all(network, network.hosts[number])
+            network.cut(network.hosts[number])
+        job.send_signal(signal.SIGCONT)
+        output, errors = job.communicate(timeout=LOSS_LIMIT_S)
+        left_out = [line for line in errors.splitlines() if "is left out" in line]
+        named = [f"mpidrun: host {network.hosts[number]} does not answer and is left out" for number in numbers]
+        assert left_out == named, errors
+        assert job.returncode == 0 or len(numbers) == len(network.hosts), errors
+        return output, errors, json.loads((tmp_path / "report").read_text())["key_value"]
+
+    run.environment.update(network.environment)
+    return lose
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["plain", "spillway"])
+def test_o_tasks_are_not_run_again_without_a_lost_host(run, build_dir, lose_host, test_program, tmp_path, way):
+    mpidrun, program, o_tasks = build_dir / "bin" / "mpidrun", test_program("generated-records"), 12
+    tasks, options = tmp_path / "tasks", ["-O", o_tasks, "-A", A_TASKS]
+    run(mpidrun, "--plain", "-n", 2, *options, program, f"output={tmp_path / 'here'}", "records=2000")
+    complete = []
+
+    def is_due():
+        """All tasks have been begun, o7 waits, and most of the others are complete."""
+        complete[:] = (tmp_path / "checkpoint").glob("spillway-o-*[0-9]")
+        return (tmp_path / "tasks.killed").exists() and len(complete) > 5 and len(tasks.read_text().split()) == o_tasks
+
+    words = [f"output={tmp_path / 'there'}", f"tasks={tasks}", "records=2000", "killed-at=o7", "waits"]
+    env = {"MPI_D_CHECKPOINT_INTERVAL": "1us"}  # completed after each O task
+    if "--plain" in way:
+        env["OMPI_MCA_btl"] = "self,tcp"  # nobody would take away the shared memory of killed processes
+    _, _, done = lose_host([1], is_due, "-n", 6, *way, *options, program, *words, env=env)
+    assert lines_of_parts(tmp_path / "there") == lines_of_parts(tmp_path / "here")
+    begun = Counter(tasks.read_text().split())
+    assert (done["processes"], begun["o7"]) == (6, 2)
+    assert done["o_tasks_done"] <= o_tasks - len(complete)
+    assert sum(begun[f"o{task}"] for task in range(o_tasks)) == o_tasks + done["o_tasks_done"]
+
+
+def test_rounds_are_not_run_again_without_the_host_of_the_driver(run, build_dir, lose_host, test_program, tmp_path):
+    """With as many processes as hosts, of which their tasks are made, also when there are fewer hosts."""
+    rounds, waiting, mpidrun = 8, 5, build_dir / "bin" / "mpidrun"
+    mode, program = ["-M", "iteration"], [test_program("iterated-sums"), 3000, rounds, "combine"]
+    report = ["--summary", "json", "--summary-file", tmp_path / "report"]
+    lines = run(mpidrun, *mode, "--plain", "-n", 3, *report, *program).stdout.splitlines()
+    a_tasks = json.loads((tmp_path / "report").read_text())["key_value"]["a_tasks_done"] // rounds
+    waits = tmp_path / "waits"
+    output, _, done = lose_host([0], waits.exists, *mode, *WAYS[1], *program, waiting, waits, "waits")
+    assert output.splitlines()[-(rounds - waiting + 1) :] == lines[waiting - 1 :]  # the driver sees one again
+    assert (done["processes"], done["a_tasks_done"]) == (3, a_tasks * (rounds - waiting))
+
+
+def test_job_that_has_lost_all_hosts_is_not_started_again(lose_host, test_program, tmp_path):
+    waits = tmp_path / "waits"
+    words = ["-M", "iteration", *WAYS[1], test_program("iterated-sums"), 300, 4, "combine", 2, waits, "waits"]
+    _, errors, _ = lose_host([0, 1, 2], waits.exists, *words)
+    assert "mpidrun: no host of the job is left to start it again\n  Remedy: " in errors
