@@ -15,9 +15,8 @@ from measuring import machine
 from measuring.build import Build, add_build_options
 from measuring.control_group import DiskRate, NoControlGroups, disk_rate, why_unlimited
 from measuring.plot_option import add_plot_option, check_plot_option
-from measuring.program_run import RunFailed
 from measuring.progress import say
-from measuring.scratch import scratch_folder
+from measuring.scratch import measured_in_scratch_folder
 from measuring.verdict import misses_target
 from report import as_json, draw, page
 from ways import Measurement, Setting, ways
@@ -123,13 +122,8 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
 def main() -> int:
     options = parse()
     build = Build(options.build)
-    try:
-        with scratch_folder((16 * options.size << 20) + (2 << 30), options.folder) as folder:
-            return measure(build, options, folder)
-    except RunFailed as failure:
-        sys.exit(f"a program that the benchmark needs failed\n{failure}")
-    except KeyboardInterrupt:
-        return 130
+    room = (16 * options.size << 20) + (2 << 30)
+    return measured_in_scratch_folder(lambda folder: measure(build, options, folder), room, options.folder)
 
 
 if __name__ == "__main__":

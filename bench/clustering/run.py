@@ -18,9 +18,8 @@ except ImportError as error:
 from clustering_run import Clustering, Nodes, Outcome, Round
 from measuring import machine
 from measuring.build import Build, add_build_options
-from measuring.program_run import RunFailed
 from measuring.progress import say
-from measuring.scratch import scratch_folder
+from measuring.scratch import measured_in_scratch_folder
 from measuring.spread import Spread
 from measuring.table import table
 from measuring.verdict import misses_target, verdict
@@ -182,13 +181,8 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
 def main() -> int:
     options = parse()
     build = Build(options.build)
-    try:
-        with scratch_folder(3 * options.vectors * (options.columns + 3) * 4 + MIB, options.folder) as folder:
-            return measure(build, options, folder)
-    except RunFailed as failure:
-        sys.exit(f"image-clustering failed\n{failure}")
-    except KeyboardInterrupt:
-        return 130
+    room = 3 * options.vectors * (options.columns + 3) * 4 + MIB
+    return measured_in_scratch_folder(lambda folder: measure(build, options, folder), room, options.folder)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from measuring import machine
 from measuring.build import SOURCE, Build, add_build_options
 from measuring.program_run import RunFailed
 from measuring.progress import say
-from measuring.scratch import scratch_folder
+from measuring.scratch import measured_in_scratch_folder
 from measuring.spread import Spread
 from measuring.table import table
 from measuring.verdict import misses_target, verdict
@@ -191,14 +191,9 @@ def main() -> int:
     from spillway_front_end.sizes import parse_size
 
     size = parse_size(options.size)
-    try:
-        # Both texts, an output, and what is spilled.
-        with scratch_folder(6 * size + GIB, options.folder) as folder:
-            return measure(build, options, folder, size)
-    except RunFailed as failure:
-        sys.exit(f"a program that the benchmark needs failed\n{failure}")
-    except KeyboardInterrupt:
-        return 130
+    # Both texts, an output, and what is spilled.
+    room = 6 * size + GIB
+    return measured_in_scratch_folder(lambda folder: measure(build, options, folder, size), room, options.folder)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,8 @@ from measurement import Measurement
 from measuring import machine
 from measuring.build import Build, add_build_options
 from measuring.control_group import why_unlimited
-from measuring.program_run import RunFailed
 from measuring.progress import say
-from measuring.scratch import scratch_folder
+from measuring.scratch import measured_in_scratch_folder
 from measuring.verdict import misses_target
 from mpidrun_run import Command
 from result_page import as_json, page
@@ -185,14 +184,9 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
 def main() -> int:
     options = parse()
     build = Build(options.build)
-    try:
-        # Inputs, an output, and what is spilled of the largest input.
-        with scratch_folder(10 * sizes(options.size).text_bytes + GIB, options.folder) as folder:
-            return measure(build, options, folder)
-    except RunFailed as failure:
-        sys.exit(f"a program that the benchmark needs failed\n{failure}")
-    except KeyboardInterrupt:
-        return 130
+    # Inputs, an output, and what is spilled of the largest input.
+    room = 10 * sizes(options.size).text_bytes + GIB
+    return measured_in_scratch_folder(lambda folder: measure(build, options, folder), room, options.folder)
 
 
 if __name__ == "__main__":

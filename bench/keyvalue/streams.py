@@ -17,7 +17,7 @@ from measuring import machine
 from measuring.build import Build, add_build_options
 from measuring.program_run import RunFailed, end, run
 from measuring.progress import say
-from measuring.scratch import scratch_folder
+from measuring.scratch import measured_in_scratch_folder
 from measuring.spread import Spread
 from measuring.table import table
 from measuring.verdict import misses_target, verdict
@@ -169,7 +169,7 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
     spark = Spark(options.peer_folder.resolve())
     flavour = options.mpi or build.default_flavour()
     about_machine = machine.description(folder)
-    print(f"Streams: Spillway {build.version()}, {flavour}\n{machine.text(about_machine)}", flush=True)
+    print(f"Streams: {build.version()}, {flavour}\n{machine.text(about_machine)}", flush=True)
     reason = "--no-spark" if options.no_spark else spark.missing()
     left_out = {"Spark": reason} if reason else {}
     samples: Dict[Tuple[int, str], List[Sample]] = {}
@@ -205,13 +205,8 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
 def main() -> int:
     options = parse()
     build = Build(options.build)
-    try:
-        with scratch_folder(64 << 20, options.folder) as folder:
-            return measure(build, options, folder)
-    except RunFailed as failure:
-        sys.exit(f"a program that the benchmark needs failed\n{failure}")
-    except KeyboardInterrupt:
-        return 130
+    room = 64 << 20
+    return measured_in_scratch_folder(lambda folder: measure(build, options, folder), room, options.folder)
 
 
 if __name__ == "__main__":

@@ -115,6 +115,7 @@ class Network:
         self._limit = limit
         self._remote_shell = folder / "remote-shell"
         self._watcher: Optional[subprocess.Popen] = None
+        self._cut: List[str] = []
 
     def __enter__(self) -> "Network":
         """Raises CannotMakeNetwork, and NoControlGroups where hosts cannot be limited."""
@@ -170,6 +171,9 @@ class Network:
         assert self._watcher is not None and self._watcher.stdin is not None
         self._watcher.stdin.close()
         self._watcher.wait()
+        for name in self._cut:  # what Open MPI's ranks leave on a lost host is here, too
+            for path in [*Path("/dev/shm").glob(f"vader_segment.{name}.*"), *Path("/tmp").glob(f"ompi.{name}.*")]:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def name_of(self, host: str) -> str:
         """Its host name, that of its namespace, and its end of the cable here."""
@@ -177,6 +181,7 @@ class Network:
 
     def cut(self, host: str) -> None:
         _output_of("ip", "link", "set", self.name_of(host), "down")
+        self._cut.append(self.name_of(host))
 
     def part(self, hosts: Sequence[str]) -> Tuple[str, str]:
         """Takes these hosts to a bridge of their own. The names of both bridges, which nothing joins yet."""

@@ -3,10 +3,13 @@
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, List, Optional
+from typing import Callable, Iterator, List, Optional
+
+from measuring.program_run import RunFailed
 
 
 def _candidates(chosen: Optional[Path]) -> List[Path]:
@@ -56,3 +59,14 @@ def scratch_folder(needed_bytes: int, chosen: Optional[Path] = None) -> Iterator
         previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
         shutil.rmtree(folder, ignore_errors=True)
         signal.signal(signal.SIGINT, previous)
+
+
+def measured_in_scratch_folder(measure: Callable[[Path], int], needed_bytes: int, chosen: Optional[Path]) -> int:
+    """The exit status of a benchmark: that of measure(folder), or that of ^C. Ends with a message where a run fails."""
+    try:
+        with scratch_folder(needed_bytes, chosen) as folder:
+            return measure(folder)
+    except RunFailed as failure:
+        sys.exit(f"a program that the benchmark needs failed\n{failure}")
+    except KeyboardInterrupt:
+        return 130

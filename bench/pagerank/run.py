@@ -14,8 +14,8 @@ from contenders import Contender, Setting, contenders
 from measurement import Measurement, Residency, data_bytes
 from measuring import machine
 from measuring.build import Build, add_build_options
-from measuring.program_run import RunFailed, run
-from measuring.scratch import scratch_folder
+from measuring.program_run import run
+from measuring.scratch import measured_in_scratch_folder
 from measuring.verdict import misses_target
 from result_page import as_json, render
 
@@ -115,13 +115,8 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
 def main() -> int:
     options = parse(sys.argv[1:])
     build = Build(options.build)
-    try:
-        with scratch_folder(needed_bytes(options), options.folder) as folder:
-            return measure(build, options, folder)
-    except RunFailed as failure:
-        sys.exit(f"a program that the benchmark needs failed\n{failure}")
-    except KeyboardInterrupt:
-        return 130
+    room = needed_bytes(options)
+    return measured_in_scratch_folder(lambda folder: measure(build, options, folder), room, options.folder)
 
 
 if __name__ == "__main__":

@@ -33,9 +33,8 @@ from measuring import machine
 from measuring.build import Build, add_build_options
 from measuring.control_group import why_unlimited
 from measuring.disk_speed import disk_speeds
-from measuring.program_run import RunFailed
 from measuring.progress import say
-from measuring.scratch import scratch_folder
+from measuring.scratch import measured_in_scratch_folder
 from measuring.spread import Spread
 from measuring.verdict import misses_target, verdict
 from result_page import as_json, page
@@ -193,14 +192,9 @@ def main() -> int:
     build = Build(options.build)
     from spillway_front_end.sizes import parse_size
 
-    try:
-        # The records, an output, what is spilled, and the disk's own file.
-        with scratch_folder(4 * parse_size(options.size) + 2 * GIB, options.folder) as folder:
-            return measure(build, options, folder)
-    except RunFailed as failure:
-        sys.exit(f"a program that the benchmark needs failed\n{failure}")
-    except KeyboardInterrupt:
-        return 130
+    # The records, an output, what is spilled, and the disk's own file.
+    room = 4 * parse_size(options.size) + 2 * GIB
+    return measured_in_scratch_folder(lambda folder: measure(build, options, folder), room, options.folder)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from measuring import machine
 from measuring.build import Build, add_build_options
 from measuring.file_cache import forget_file_cache
-from measuring.program_run import RunFailed, run
+from measuring.program_run import run
 from measuring.progress import say
-from measuring.scratch import scratch_folder
+from measuring.scratch import measured_in_scratch_folder
 from measuring.spread import Spread
 from measuring.table import table
 from measuring.verdict import misses_target, verdict
@@ -149,14 +149,9 @@ def main() -> int:
     from skewed_records import KINDS
     from spillway_front_end.sizes import parse_size
 
-    try:
-        # Each kind of records, an output, and what is spilled.
-        with scratch_folder((len(KINDS) + 2) * parse_size(options.size) + GIB, options.folder) as folder:
-            return measure(build, options, folder)
-    except RunFailed as failure:
-        sys.exit(f"a program that the benchmark needs failed\n{failure}")
-    except KeyboardInterrupt:
-        return 130
+    # Each kind of records, an output, and what is spilled.
+    room = (len(KINDS) + 2) * parse_size(options.size) + GIB
+    return measured_in_scratch_folder(lambda folder: measure(build, options, folder), room, options.folder)
 
 
 if __name__ == "__main__":
