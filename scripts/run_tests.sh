@@ -6,14 +6,14 @@ unit_test_limit_s=120
 
 # Multi-process tests that say what comes out, not within which time: some more at a time than there are cores, as many
 # of them wait. Then two at a time those whose jobs mostly wait, and end within seconds. The others run after them, one
-# by one, and so do those that make network devices: MPICH programs that begin meanwhile fail.
+# by one.
 timeless_tests=(
   tests/apps tests/bindings tests/demo/test_benchmarks.py tests/demo/test_broadcast_simulation.py
   tests/demo/test_sort_simulation.py tests/demo/test_package_graph.py tests/differential
   tests/faults/test_failing_ranks.py tests/faults/test_refused_jobs.py tests/keyvalue tests/launcher tests/mpi
   tests/mpi_table tests/pgas tests/promises tests/python_interface tests/sort tests/test_tree.py
 )
-waiting_tests=(tests/faults)
+waiting_tests=(tests/faults tests/nodes)  # nodes make networks of hosts
 
 # -k NAME chooses among the unit tests as it does among pytest's.
 unit_test_filter() {
@@ -52,7 +52,7 @@ run_all_tests() {
   echo "==> Multi-process tests (pytest), $workers at a time"
   run_pytest "$timeless_log" --numprocesses "$workers" "${timeless_tests[@]}" "$@"
   echo "==> Multi-process tests (pytest), two at a time"
-  run_pytest "$waiting_log" --numprocesses 2 "${waiting_tests[@]}" "${others[@]}" "$@"
+  run_pytest "$waiting_log" --numprocesses 2 --own-network "${waiting_tests[@]}" "${others[@]}" "$@"
   echo "==> Multi-process tests (pytest), one by one"
   run_pytest "$log" tests "${others[@]}" "${waiting_tests[@]/#/--ignore=}" "$@"
   grep -q "tests passed" "$unit_log" && chosen=yes

@@ -1,24 +1,26 @@
 """Fixtures that all multi-process tests share: where the build is, how programs are run, and what they may leave."""
 
+import ctypes
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Set, TypeVar
+from typing import Callable, Dict, Iterator, List, Set
 
 import pytest
 from bed import BEDS, Bed, made_bed
 from marked_processes import kill_marked, marked_processes
 from plain_mpi import plain_mpi_words
-from runner import DISAPPEARANCE_S, Runner
+from runner import DISAPPEARANCE_S, SESSIONS_VARIABLE, Runner, still_there
 from standstill import TimeLimit
-
-Found = TypeVar("Found")
 
 SOURCE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SOURCE / "python"))
+_CLONE_NEWNET = 0x40000000  # linux/sched.h
 BUILD = Path(os.environ.get("SPILLWAY_BUILD", SOURCE / "build")).resolve()
 
 
@@ -30,12 +32,27 @@ def preloaded_libraries() -> List[str]:
 
 def pytest_addoption(parser: "pytest.Parser") -> None:
     parser.addoption("--bed", choices=BEDS, default=BEDS[0], help="where the nodes of jobs are")
+    parser.addoption("--own-network", action="store_true", help="of each of several processes (--numprocesses)")
     parser.addoption("--all-libraries", action="store_true", help="also where a test takes the MPI libraries in turn")
 
 
 def pytest_configure(config: "pytest.Config") -> None:
+    config.addinivalue_line(
+        "markers", "ends_before_it_begins: a job that may be over before Spillway has begun on all of its hosts"
+    )
     config.addinivalue_line("markers", "one_node: of what one node does with all of the ranks")
     config.addinivalue_line("markers", "libraries_in_turn: each case with one MPI library, as it does not depend on it")
+    if config.getoption("--own-network") and hasattr(config, "workerinput"):
+        leave_the_network()
+
+
+def leave_the_network() -> None:
+    """Of a process whose tests run beside those of others: from now on it has a network of its own, in which there is
+    nothing but the loopback interface, and from which nothing else is reached. A program of MPICH fails where network
+    devices come and go while it begins, as those of the tests' networks of hosts do. Who may not leave may not make
+    such networks either."""
+    if shutil.which("ip") is not None and ctypes.CDLL(None).unshare(_CLONE_NEWNET) == 0:
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
 def beyond_their_turn(items: List["pytest.Item"]) -> List["pytest.Item"]:
@@ -98,14 +115,6 @@ def unused_segments(segments: Set[str]) -> Set[str]:
     return segments - used
 
 
-def still_there(look: Callable[[], Found]) -> Found:
-    """What a look finds when its time to disappear is over; nothing at all, once it finds nothing."""
-    limit = TimeLimit(DISAPPEARANCE_S)
-    while (found := look()) and limit.left_s() > 0:
-        time.sleep(0.05)
-    return found
-
-
 def lasting_segments(before: Set[str]) -> Set[str]:
     """Unused in every look: those of other tests' jobs, which run at the same time, come and go."""
     left = unused_segments(shared_memory_files() - before)
@@ -138,11 +147,18 @@ def bed_of_all(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def run(bed_of_all: Bed) -> Iterator[Runner]:
-    """Runs programs; kills what is left of them at the test's end."""
+    """Runs programs; kills what is left of them at the test's end.
+
+    Jobs of Open MPI alone fail now and then where another one ends while they begin, as the directory of the user's
+    jobs goes with the last of them: each test has one of its own.
+    """
     runner = Runner(uuid.uuid4().hex, bed_of_all)
     runner.environment.update(bed_of_all.environment)
+    sessions = tempfile.mkdtemp(prefix="s", dir="/tmp")  # sockets are in there, whose paths must be short
+    runner.environment[SESSIONS_VARIABLE] = sessions
     yield runner
     kill_marked(runner.mark)
+    shutil.rmtree(sessions, ignore_errors=True)
 
 
 @pytest.fixture

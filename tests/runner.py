@@ -10,7 +10,7 @@ import time
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import pytest
 from bed import Bed
@@ -24,7 +24,11 @@ DISAPPEARANCE_S = 5.0
 # launcher was kept from answering by a machine that stood still: PMIx's client waits for 2 s (PMIx_Finalize, 4.2).
 ENDED_IMPROPERLY = "mpiexec.openmpi has exited due to process rank"
 
+# Where Open MPI's launcher has a directory for each user's jobs (tests/faults/test_session_directories.py).
+SESSIONS_VARIABLE = "OMPI_MCA_orte_tmpdir_base"
+
 Word = Union[str, Path, int]
+Found = TypeVar("Found")
 
 
 @dataclass
@@ -36,6 +40,11 @@ class Finished:
     stdout: str
     stderr: str
     wall_s: float
+    stood_s: float = 0.0  # of these, how long a processor stood still
+
+    @property
+    def ran_s(self) -> float:
+        return self.wall_s - self.stood_s
 
     def report(self) -> str:
         return (
@@ -98,6 +107,7 @@ class Runner:
         self, command: Sequence[Word], timeout_s: float, env: Optional[Mapping[str, str]], options: Mapping[str, Any]
     ) -> Finished:
         begin, limit, late = time.monotonic(), TimeLimit(timeout_s), False
+        whole = limit
         process = self.start(command, env=env, **options)
         while True:
             try:
@@ -112,7 +122,36 @@ class Runner:
                 process.kill()
                 limit, late = TimeLimit(DISAPPEARANCE_S), True
         words = self.bed.placed([str(word) for word in command])
-        finished = Finished(words, process.returncode, stdout or "", stderr or "", time.monotonic() - begin)
+        wall_s, stood_s = time.monotonic() - begin, whole.stood_s()
+        finished = Finished(words, process.returncode, stdout or "", stderr or "", wall_s, stood_s)
         if late:
             pytest.fail(f"still running after {timeout_s} s\n{finished.report()}")
         return finished
+
+
+def outcome_within(process: subprocess.Popen, limit_s: float) -> Tuple[str, str]:
+    """Standard output and error of a program that `start` has started, and that ends in time."""
+    return _within(limit_s, lambda wait_s: process.communicate(timeout=wait_s))
+
+
+def status_within(process: subprocess.Popen, limit_s: float) -> int:
+    """The same without its output: the exit status."""
+    return _within(limit_s, lambda wait_s: process.wait(timeout=wait_s))
+
+
+def _within(limit_s: float, wait: Callable[[float], Found]) -> Found:
+    limit = TimeLimit(limit_s)
+    while True:
+        try:
+            return wait(max(limit.left_s(), 0.01))
+        except subprocess.TimeoutExpired:
+            if limit.left_s() <= 0:
+                raise
+
+
+def still_there(look: Callable[[], Found]) -> Found:
+    """What a look finds when its time to disappear is over; nothing at all, once it finds nothing."""
+    limit = TimeLimit(DISAPPEARANCE_S)
+    while (found := look()) and limit.left_s() > 0:
+        time.sleep(0.05)
+    return found

@@ -4,10 +4,13 @@
 #include <spillway/mpid.hpp>
 #include <spillway/text_files.hpp>
 
+#include <optional>
+
 namespace {
 
 using Job = spillway::mpid::MapReduce<std::string, std::string>;
 using spillway::mpid::LineSplits;
+using spillway::mpid::Processes;
 
 constexpr uint64_t kSplitBytes = 32 << 20;
 
@@ -17,7 +20,7 @@ int main(int argc, char** argv) {
   return spillway::mpid::guarded_main("lines-sort OUTPUT_DIRECTORY FILE...", argc < 3, [&] {
     const LineSplits splits({argv + 2, argv + argc}, kSplitBytes);
     const std::string directory = argv[1];
-    const spillway::mpid::KeyRanges ranges(sampled_lines(splits));  // the same in all processes
+    std::optional<spillway::mpid::KeyRanges> ranges;
     Job job{
         .map = [&](int task, int tasks,
                    auto& emit) { splits.for_each_line(task, tasks, [&](std::string_view line) { emit(line, {}); }); },
@@ -28,7 +31,8 @@ int main(int argc, char** argv) {
                 for ([[maybe_unused]] const std::string_view nothing : groups.values()) output << groups.key() << "\n";
               output.finish();
             },
-        .partition = [&](std::string_view line, std::string_view, int tasks) { return ranges.task_of(line, tasks); }};
-    return job.run(argc, argv, {{MPI_D_O_TASKS, std::to_string(std::max<size_t>(splits.size(), 1))}});
+        .partition = [&](std::string_view line, std::string_view, int tasks) { return ranges->task_of(line, tasks); },
+        .begin = [&](const Processes& processes) { ranges.emplace(sampled_lines(splits, processes)); }};
+    return job.run(argc, argv, splits.configuration());
   });
 }

@@ -4,9 +4,12 @@
 #include <spillway/mpid.hpp>
 #include <spillway/record_files.hpp>
 
+#include <optional>
+
 namespace {
 
 using Job = spillway::mpid::MapReduce<std::string, std::string>;
+using spillway::mpid::Processes;
 using spillway::mpid::RecordSplits;
 
 constexpr uint64_t kSplitBytes = 32 << 20;
@@ -19,7 +22,7 @@ int main(int argc, char** argv) {
   return spillway::mpid::guarded_main("terasort OUTPUT_DIRECTORY FILE...", argc < 3, [&] {
     const RecordSplits splits({argv + 2, argv + argc}, kRecordBytes, kSplitBytes);
     const std::string directory = argv[1];
-    const spillway::mpid::KeyRanges ranges(sampled_keys(splits, kKeyBytes));  // the same in all processes
+    std::optional<spillway::mpid::KeyRanges> ranges;
     Job job{.map =
                 [&](int task, int tasks, auto& emit) {
                   splits.for_each_record(task, tasks, [&](std::string_view record) {
@@ -33,7 +36,8 @@ int main(int argc, char** argv) {
                     for (const std::string_view payload : groups.values()) output << groups.key() << payload;
                   output.finish();
                 },
-            .partition = [&](std::string_view key, std::string_view, int tasks) { return ranges.task_of(key, tasks); }};
-    return job.run(argc, argv, {{MPI_D_O_TASKS, std::to_string(std::max<size_t>(splits.size(), 1))}});
+            .partition = [&](std::string_view key, std::string_view, int tasks) { return ranges->task_of(key, tasks); },
+            .begin = [&](const Processes& processes) { ranges.emplace(sampled_keys(splits, kKeyBytes, processes)); }};
+    return job.run(argc, argv, splits.configuration());
   });
 }

@@ -1,31 +1,69 @@
 #include "rank_output.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "file_io.h"
 #include "output_together.h"
 
 namespace apps::pagerank {
 
+namespace {
+
+constexpr int kTag = 0;
+constexpr uint64_t kMostAtOnce = 1 << 24;  // the length of a message in bytes is an int
+
+template <typename Transfer>
+void for_each_piece(std::vector<RankedVertex>& list, Transfer transfer) {
+  for (uint64_t done = 0; done < list.size(); done += kMostAtOnce) {
+    const uint64_t piece = std::min(kMostAtOnce, list.size() - done);
+    transfer(list.data() + done, static_cast<int>(piece * sizeof(RankedVertex)));
+  }
+}
+
+void send_list(std::vector<RankedVertex>& list, int receiver, MPI_Comm communicator) {
+  const uint64_t length = list.size();
+  MPI_Send(&length, 1, MPI_UINT64_T, receiver, kTag, communicator);
+  for_each_piece(list, [&](const RankedVertex* piece, int bytes) {
+    MPI_Send(piece, bytes, MPI_BYTE, receiver, kTag, communicator);
+  });
+}
+
+std::vector<RankedVertex> receive_list(int sender, MPI_Comm communicator) {
+  uint64_t length = 0;
+  MPI_Recv(&length, 1, MPI_UINT64_T, sender, kTag, communicator, MPI_STATUS_IGNORE);
+  std::vector<RankedVertex> list(length);
+  for_each_piece(list, [&](RankedVertex* piece, int bytes) {
+    MPI_Recv(piece, bytes, MPI_BYTE, sender, kTag, communicator, MPI_STATUS_IGNORE);
+  });
+  return list;
+}
+
+}  // namespace
+
+// Along a binomial tree: what a rank has at a time does not grow with their number.
 std::vector<RankedVertex> gather_highest(MPI_Comm communicator, std::span<const double> ranks, uint64_t first_vertex,
                                          uint64_t count) {
   int rank = 0;
   int rank_count = 0;
   MPI_Comm_rank(communicator, &rank);
   MPI_Comm_size(communicator, &rank_count);
-  const std::vector<RankedVertex> mine = highest_ranks(ranks, first_vertex, count);
-  const int bytes = static_cast<int>(mine.size() * sizeof(RankedVertex));
-  std::vector<int> all_bytes(rank_count);
-  MPI_Gather(&bytes, 1, MPI_INT, all_bytes.data(), 1, MPI_INT, 0, communicator);
-  std::vector<int> positions(rank_count, 0);
-  for (int sender = 1; sender < rank_count; ++sender) {
-    positions[sender] = positions[sender - 1] + all_bytes[sender - 1];
+  std::vector<RankedVertex> highest = highest_ranks(ranks, first_vertex, count);
+  for (int distance = 1; distance < rank_count; distance *= 2) {
+    if (rank % (2 * distance) != 0) {
+      send_list(highest, rank - distance, communicator);
+      return {};
+    }
+    if (rank + distance >= rank_count) {
+      continue;
+    }
+    const std::vector<RankedVertex> others = receive_list(rank + distance, communicator);
+    std::vector<RankedVertex> both(highest.size() + others.size());
+    std::merge(highest.begin(), highest.end(), others.begin(), others.end(), both.begin(), is_higher);
+    both.resize(std::min<uint64_t>(both.size(), count));
+    highest = std::move(both);
   }
-  std::vector<RankedVertex> all(rank == 0 ? (positions.back() + all_bytes.back()) / sizeof(RankedVertex) : 0);
-  MPI_Gatherv(mine.data(), bytes, MPI_BYTE, all.data(), all_bytes.data(), positions.data(), MPI_BYTE, 0, communicator);
-  std::sort(all.begin(), all.end(), is_higher);
-  all.resize(std::min<uint64_t>(all.size(), count));
-  return all;
+  return highest;
 }
 
 void write_ranks(MPI_Comm communicator, const std::string& path, std::span<const double> ranks, uint64_t first_vertex,

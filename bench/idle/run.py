@@ -4,18 +4,18 @@
 import argparse
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from measuring import machine
 from measuring.build import Build, add_build_options
 from measuring.process_tree import Reading, descendants, executable, percent_of_core, reading
-from measuring.program_run import RunFailed, run
+from measuring.program_run import RunFailed
 from measuring.table import table
+from measuring.time_between import between_begin_and_end
 from measuring.verdict import verdict
 
 TARGET_PERCENT = 1.0
@@ -38,25 +38,12 @@ def _use(first: Reading, second: Reading, program: str, ranks: int) -> Use:
 
 
 def measure(command: List[str], program: str, options: argparse.Namespace) -> Use:
-    root: Optional[subprocess.Popen] = None
-    readings: List[Reading] = []
-    uses: List[Use] = []
-
-    def start(process: subprocess.Popen) -> None:
-        nonlocal root
-        root = process
-
-    def read(line: str) -> None:
-        assert root is not None
-        if line in ("begin", "end"):
-            readings.append(reading(descendants(root.pid)))
-        if line == "end":
-            uses.append(_use(readings[0], readings[1], program, options.ranks))
-
-    run([*command, str(options.seconds)], options.limit, on_start=start, on_line=read)
-    if not uses:
-        raise RunFailed("it did not say when it began and ended to compute")
-    return uses[0]
+    return between_begin_and_end(
+        [*command, str(options.seconds)],
+        options.limit,
+        lambda root: reading(descendants(root)),
+        lambda first, second: _use(first, second, program, options.ranks),
+    )
 
 
 def parse() -> argparse.Namespace:

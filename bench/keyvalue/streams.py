@@ -1,22 +1,28 @@
 #!/usr/bin/env python3
-"""How long messages of 100 bytes are on their way to who counts them by key: Spillway's streaming mode beside Spark's
-structured streaming."""
+"""How long messages of 100 bytes are on their way to who knows the most frequent keys: Spillway's streaming mode beside
+Spark's structured streaming."""
 
 import argparse
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from contenders import DEFAULT_FOLDER, PEERS, Spark
+from contenders import DEFAULT_FOLDER, PEERS, Spark, cores
 from measuring import machine
 from measuring.build import Build, add_build_options
-from measuring.program_run import RunFailed, end, run
+from measuring.process_tree import descendants, executable
+from measuring.program_run import RunFailed, run
 from measuring.progress import say
+from measuring.residency import pss_bytes
 from measuring.scratch import measured_in_scratch_folder
 from measuring.spread import Spread
 from measuring.table import table
@@ -26,18 +32,20 @@ RATES = [1000, 100_000, 1_000_000]
 BOUNDS_MS = {1000: 10.0, 100_000: 100.0}  # of the 99th percentile
 QUANTILES = [0.5, 0.99, 0.999]
 FIGURES = ["p50", "p99", "p99.9"]
-KEYS = 1000
+TOP = 10  # keys
 # A JVM compiles what it runs often; messages before that do not count. A query is slow to stop, too.
 SPARK_WARM_UP_S, SPARK_START_S = 15, 120
 PROBED_RATE, PROBED_S = 40_000_000, 1  # more than anybody sends
 LONG_SHARE = 0.8  # of the peak rate
 LARGEST_GROWTH = 1.05
+LOOKS = 20  # at mpidrun's memory, in a run
 
 
 class Sample(NamedTuple):
-    messages_per_s: float  # that were sent
+    messages_per_s: float  # that were sent; of Spark, whose top was found
     times_ms: List[float]  # as in FIGURES
-    memory_mib: List[float]  # of who counts, after a fifth and at the end; of Spark none
+    memory_mib: Dict[str, List[float]]  # of each side, after a fifth and at the end; of Spark none
+    work_ms: float = 0  # of Spark, what of the times its batches were at work, in the median
 
 
 class LongRun(NamedTuple):
@@ -46,9 +54,34 @@ class LongRun(NamedTuple):
     sample: Sample
 
     @property
-    def growth(self) -> float:
-        early, late = self.sample.memory_mib
-        return late / early
+    def growth(self) -> Dict[str, float]:
+        return {who: late / early for who, (early, late) in self.sample.memory_mib.items()}
+
+
+class MemoryOfOthers:
+    """Of mpidrun and all that it started, but for the program: sampled from the program's start to its end."""
+
+    def __init__(self, program: str, seconds: int) -> None:
+        self._program = os.path.realpath(program)
+        self._period_s = seconds / LOOKS
+        self._mib: List[float] = []
+
+    def begin(self, process: subprocess.Popen) -> None:
+        threading.Thread(target=self._sample, args=[process], daemon=True).start()
+
+    def after_a_fifth_and_at_the_end(self) -> List[float]:
+        if not self._mib:
+            raise RunFailed("mpidrun's memory was not seen")
+        return [self._mib[len(self._mib) // 5], self._mib[-1]]
+
+    def _sample(self, process: subprocess.Popen) -> None:
+        while process.poll() is None:
+            programs = {pid: executable(pid) for pid in [process.pid, *descendants(process.pid)]}
+            sizes = [pss_bytes(pid) for pid, program in programs.items() if program != self._program]
+            # Before and after it they begin and end.
+            if self._program in programs.values() and all(sizes):
+                self._mib.append(sum(sizes) / (1 << 20))
+            time.sleep(self._period_s)
 
 
 def parse() -> argparse.Namespace:
@@ -94,15 +127,23 @@ def quantiles(batches: List[Tuple[int, float, float]]) -> List[float]:
 def run_spillway(build: Build, rate: int, seconds: int, flavour: str, folder: Path) -> Sample:
     program = build.mpi_program("tests", "stream-latency", flavour)
     words = [build.program("mpidrun"), "-M", "streaming", "-O", 1, "-A", 1, "--spill-dir", folder]
-    words += ["--progress", "none", "--summary", "none", "--", program, rate, seconds]
-    text = "\n".join(run(list(map(str, words)), 10.0 * seconds + 60).lines)
-    sent = re.search(r"sent: \d+ messages, (\d+)/s", text)
-    received = re.search(r"received: (\d+) messages, p50 (\d+) us, p99 (\d+) us, p99.9 (\d+) us", text)
-    memory = re.search(r"memory ([\d.]+) MiB after a fifth, ([\d.]+) MiB at the end", text)
-    if not sent or not received or not memory or int(received[1]) != rate * seconds:
+    words += ["--progress", "none", "--summary", "none", "--", program, rate, seconds, TOP]
+    others = MemoryOfOthers(program, seconds)
+    text = "\n".join(run(list(map(str, words)), 10.0 * seconds + 60, on_start=others.begin).lines)
+    memory = r"memory ([\d.]+) MiB after a fifth, ([\d.]+) MiB at the end"
+    sent = re.search(rf"sent: \d+ messages, (\d+)/s of \d+/s; {memory}", text)
+    times = r"p50 (\d+) us, p99 (\d+) us, p99.9 (\d+) us, max \d+ us"
+    received = re.search(rf"received: (\d+) messages, {times}; {memory}", text)
+    if not sent or not received or int(received[1]) != rate * seconds:
         raise RunFailed(f"messages were lost:\n{text}")
-    times_ms = [int(received[place]) / 1000 for place in (2, 3, 4)]
-    return Sample(float(sent[1]), times_ms, [float(memory[1]), float(memory[2])])
+    if f"top {TOP} of {seconds} windows: as sent" not in text:
+        raise RunFailed(f"not all windows were counted:\n{text}")
+    memory_mib = {
+        "the A task": [float(received[5]), float(received[6])],
+        "the O task": [float(sent[2]), float(sent[3])],
+        "mpidrun and launchers": others.after_a_fifth_and_at_the_end(),
+    }
+    return Sample(float(sent[1]), [int(received[place]) / 1000 for place in (2, 3, 4)], memory_mib)
 
 
 def run_long(build: Build, seconds: int, flavour: str, folder: Path) -> LongRun:
@@ -113,42 +154,44 @@ def run_long(build: Build, seconds: int, flavour: str, folder: Path) -> LongRun:
 
 
 def run_spark(spark: Spark, rate: int, seconds: int, folder: Path) -> Sample:
-    messages = rate * (seconds + SPARK_WARM_UP_S)
-    source = subprocess.Popen(
-        [sys.executable, str(PEERS / "stream_source.py"), str(rate), str(seconds + SPARK_WARM_UP_S)],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    """What is wrong with its counts, spark_stream.py finds."""
+    own = folder / "spark"
+    own.mkdir()
     try:
-        assert source.stdout is not None
-        port = source.stdout.readline().strip()
-        command = spark.with_settings([PEERS / "spark_stream.py", port, messages], folder, 4096, 2)
+        program = [PEERS / "spark_stream.py", rate, seconds + SPARK_WARM_UP_S, TOP, own]
+        command = spark.with_settings(program, own, 4096, cores())
         lines = run(command, 10.0 * (seconds + SPARK_WARM_UP_S) + SPARK_START_S).lines
-        sent = re.search(r"sent: \d+ messages, (\d+)/s", source.stdout.read())
     finally:
-        end(source)
-    found = [re.fullmatch(r"batch: (\d+) (-?\d+) (-?\d+)", line) for line in lines]
-    batches = [(int(each[1]), int(each[2]) / 1000, int(each[3]) / 1000) for each in found if each]
-    if not sent or sum(count for count, _, _ in batches) != messages:
-        raise RunFailed("Spark has counted other messages than there were")
-    passed, counted = 0, []
-    for batch in batches:
-        if passed >= rate * SPARK_WARM_UP_S:
-            counted.append(batch)
-        passed += batch[0]
-    return Sample(float(sent[1]), quantiles(counted or batches[-1:]), [])
+        shutil.rmtree(own, ignore_errors=True)
+    found = [re.fullmatch(r"batch: (\d+) (-?\d+) (-?\d+) (\d+) at (\d+)", line) for line in lines]
+    return sample_of_batches([tuple(map(int, each.groups())) for each in found if each], rate * SPARK_WARM_UP_S)
+
+
+def sample_of_batches(batches: List[Tuple[int, ...]], warm_up: int) -> Sample:
+    """Of lines of spark_stream.py, without those before so many messages."""
+    passed, counted = 0, 0
+    while counted < len(batches) and passed < warm_up:
+        passed += batches[counted][0]
+        counted += 1
+    if counted in (0, len(batches)):
+        raise RunFailed("Spark had no batch after the warm-up, or none before: take more seconds")
+    timed = [(count, shortest / 1000, longest / 1000) for count, shortest, longest, _, _ in batches[counted:]]
+    took_s = (batches[-1][4] - batches[counted - 1][4]) / 1e6
+    work_ms = Spread([work / 1000 for _, _, _, work, _ in batches[counted:]]).median
+    return Sample(sum(count for count, _, _ in timed) / took_s, quantiles(timed), {}, work_ms)
 
 
 def page_of_long_run(long: LongRun) -> str:
-    early, late = long.sample.memory_mib
     rate = long.sample.messages_per_s
-    return (
+    lines = [
         f"\n  {rate:.0f}/s for {long.seconds} s, of a peak of {long.peak_per_s:.0f}/s: none lost, "
-        f"p50 {long.sample.times_ms[0]:.1f} ms, p99 {long.sample.times_ms[1]:.1f} ms\n"
-        f"  memory, {early:.1f} MiB after a fifth and {late:.1f} at the end <= {LARGEST_GROWTH:g} x: "
-        f"{verdict(long.growth <= LARGEST_GROWTH)}"
-    )
+        f"p50 {long.sample.times_ms[0]:.1f} ms, p99 {long.sample.times_ms[1]:.1f} ms"
+    ]
+    for who, (early, late) in long.sample.memory_mib.items():
+        held = verdict(long.growth[who] <= LARGEST_GROWTH)
+        figures = f"{early:.1f} MiB after a fifth and {late:.1f} at the end"
+        lines.append(f"  memory of {who}, {figures} <= {LARGEST_GROWTH:g} x: {held}")
+    return "\n".join(lines)
 
 
 def page(samples: Dict[Tuple[int, str], List[Sample]], left_out: Dict[str, str]) -> str:
@@ -157,6 +200,10 @@ def page(samples: Dict[Tuple[int, str], List[Sample]], left_out: Dict[str, str])
         times = [Spread([sample.times_ms[place] for sample in of_runs]).text(1) for place in range(len(FIGURES))]
         rows.append([str(rate), name, Spread([each.messages_per_s for each in of_runs]).text(0), *times])
     lines = [table(rows)]
+    for (rate, name), of_runs in samples.items():
+        if name == "Spark":
+            work = Spread([sample.work_ms for sample in of_runs]).text(0)
+            lines.append(f"  Spark at {rate}/s: of its times, {work} ms are a batch's work (median)")
     lines += [f"  left out: {name}: {reason}" for name, reason in left_out.items()]
     for rate, bound in BOUNDS_MS.items():
         if (rate, "Spillway") in samples:

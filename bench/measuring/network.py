@@ -40,6 +40,7 @@ for host; do
     kill -KILL $pids
     sleep 0.05
   done
+  rm -rf /tmp/ompi."$host".*
   ip link delete "$host"
   ip netns delete "$host"
   tries=100
@@ -95,7 +96,7 @@ class Network:
     With a `limit`, each host is a control group, too, which all that runs there is in.
 
     Another process waits for the end of this one, however it ends, and takes away the network with all that runs
-    there.
+    there, and what Open MPI's daemons that were killed have left in /tmp under the hosts' names.
     """
 
     def __init__(
@@ -171,13 +172,22 @@ class Network:
         assert self._watcher is not None and self._watcher.stdin is not None
         self._watcher.stdin.close()
         self._watcher.wait()
-        for name in self._cut:  # what Open MPI's ranks leave on a lost host is here, too
-            for path in [*Path("/dev/shm").glob(f"vader_segment.{name}.*"), *Path("/tmp").glob(f"ompi.{name}.*")]:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self.clear_up_after_lost_hosts()
+
+    def clear_up_after_lost_hosts(self) -> None:
+        """What Open MPI's ranks leave on a host that is cut is here, too."""
+        for name in self._cut:
+            for path in Path("/dev/shm").glob(f"vader_segment.{name}.*"):
+                path.unlink()
 
     def name_of(self, host: str) -> str:
         """Its host name, that of its namespace, and its end of the cable here."""
         return f"{self.prefix}-{host.rpartition('.')[2]}"
+
+    @property
+    def is_whole(self) -> bool:
+        """No link has been cut."""
+        return not self._cut
 
     def cut(self, host: str) -> None:
         _output_of("ip", "link", "set", self.name_of(host), "down")

@@ -87,6 +87,16 @@ def _raise_late(_number: int, _frame: object) -> None:
     raise RunFailed("it took too long")
 
 
+def end_as_interrupted() -> None:
+    """From now on SIGTERM and SIGHUP end the benchmark like ^C, which ends what it has started."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _raise_interrupt)
+
+
+def _raise_interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
 def end(process: subprocess.Popen) -> None:
     """Ends a program that was started in a session of its own: asks, waits, and kills what is left of the session."""
     for number, patience_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, END_S)):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional
 
-from measuring.program_run import RunFailed
+from measuring.program_run import RunFailed, end_as_interrupted
 
 
 def _candidates(chosen: Optional[Path]) -> List[Path]:
@@ -34,10 +34,6 @@ def _objection(folder: Path, needed_bytes: int) -> str:
     return ""
 
 
-def _end_as_interrupted(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
-
-
 @contextmanager
 def scratch_folder(needed_bytes: int, chosen: Optional[Path] = None) -> Iterator[Path]:
     """The first suitable of the usual places, or the chosen one. SIGTERM and SIGHUP end like ^C: the folder goes."""
@@ -49,8 +45,7 @@ def scratch_folder(needed_bytes: int, chosen: Optional[Path] = None) -> Iterator
             + "".join(f"    {objection}\n" for _, objection in objections)
             + "  Remedy: free space there, or name a folder on a local disk with --folder"
         )
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end_as_interrupted)
+    end_as_interrupted()
     folder = Path(tempfile.mkdtemp(prefix="spillway-", dir=suitable[0]))
     try:
         yield folder

@@ -1,10 +1,11 @@
 """Simulations: one process each, two at a time, none twice."""
 
 import subprocess
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, Dict, Generic, Hashable, Iterable, List, Optional, Set, TypeVar
 
-from measuring.program_run import RunFailed
+from measuring.program_run import RunFailed, end_as_interrupted
 
 _AT_A_TIME = 2
 
@@ -33,9 +34,12 @@ class Simulations(Generic[Case, Found]):
         self._work = work
         self._read = read
         self._running: Set[subprocess.Popen] = set()
+        self._is_over = False
+        self._lock = threading.Lock()  # of these two
 
     def run_all(self, cases: Iterable[Case]) -> None:
-        """Raises RunFailed."""
+        """Raises RunFailed. SIGTERM and SIGHUP end like ^C: none runs any more."""
+        end_as_interrupted()
         missing: List[Case] = sorted(set(cases) - set(self.found), key=lambda case: -self._work(case))
         with ThreadPoolExecutor(_AT_A_TIME) as workers:
             try:
@@ -44,21 +48,34 @@ class Simulations(Generic[Case, Found]):
                     self._say(f"{done} of {len(missing)} simulations")
             except BaseException:
                 workers.shutdown(wait=False, cancel_futures=True)
-                for process in list(self._running):
-                    process.kill()
+                self._end_all()
                 raise
+
+    def _start(self, command: List[str]) -> subprocess.Popen:
+        with self._lock:
+            if self._is_over:
+                raise RunFailed(f"{' '.join(command)}: not started any more")
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self._running.add(process)
+        return process
+
+    def _end_all(self) -> None:
+        with self._lock:
+            self._is_over = True
+            for process in self._running:
+                process.kill()
 
     def _run(self, case: Case) -> Found:
         command = [self._program, *self._words(case)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            self._running.add(process)
+        with self._start(command) as process:
             try:
                 output, errors = process.communicate(timeout=self._limit_s)
             except subprocess.TimeoutExpired as late:
                 process.kill()
                 raise RunFailed(f"{' '.join(command)}: it took too long") from late
             finally:
-                self._running.discard(process)
+                with self._lock:
+                    self._running.discard(process)
         found = self._read(output.strip()) if process.returncode == 0 else None
         if found is None:
             raise RunFailed("\n".join([" ".join(command), output, *errors.splitlines()[-5:]]))

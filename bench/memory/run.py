@@ -25,7 +25,7 @@ from measuring.verdict import misses_target, verdict
 from measuring.warm_memory import warm_memory
 
 MIB = 1 << 20
-MODES = ("read", "write", "update", "mixed", "pieces")
+MODES = ("read", "write", "update", "mixed", "pieces", "sparse-4", "sparse-16", "sparse-64")
 STRATEGIES = ("auto", "araw", "arlw", "lrlw")
 # Of what ARAW moves, with a budget of half the data.
 MOST_MOVED = 0.6

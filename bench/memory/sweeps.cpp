@@ -1,14 +1,16 @@
 // What the synthetic benchmark of SBMA does (sbma.txt, 6.1), as an MPI program: each rank goes through an array of its
 // own, round after round, and all ranks meet after each.
 //
-//   sweeps read|write|update|mixed|pieces MIB ROUNDS
+//   sweeps read|write|update|mixed|pieces|sparse-PAGES MIB ROUNDS
 //
 // `read` adds the array up, `write` overwrites it, `update` changes each word of it, and `mixed` changes its first half
-// and reads its second one. `pieces` changes each word of a list of small allocations instead. Rank 0 prints the
+// and reads its second one. `sparse-16` changes one page of 16. `pieces` changes each word of a list of small
+// allocations instead. Rank 0 prints the
 // seconds of each round; in the end, how much all ranks have read from and written to disks in each, and a sum over all
 // arrays, so that whoever runs it can tell that nothing was lost.
 #include <mpi.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -27,6 +29,13 @@ uint64_t sum_of(const uint64_t* data, size_t words) {
 
 void update(uint64_t* data, size_t words, uint64_t round) {
   for (size_t i = 0; i < words; ++i) data[i] = data[i] * 3 + round;
+}
+
+// The first page of each so many.
+void update_sparsely(uint64_t* data, size_t words, size_t pages, uint64_t round) {
+  constexpr size_t kPageWords = 4096 / sizeof(uint64_t);
+  for (size_t begin = 0; begin < words; begin += pages * kPageWords)
+    update(data + begin, std::min(kPageWords, words - begin), round);
 }
 
 void write(uint64_t* data, size_t words, uint64_t round) {
@@ -90,8 +99,9 @@ int main(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const std::string mode = argc == 4 ? argv[1] : "";
-  if (mode != "read" && mode != "write" && mode != "update" && mode != "mixed" && mode != "pieces") {
-    if (rank == 0) std::fprintf(stderr, "usage: sweeps read|write|update|mixed|pieces MIB ROUNDS\n");
+  const size_t pages = mode.starts_with("sparse-") ? std::strtoull(mode.c_str() + 7, nullptr, 10) : 0;
+  if (mode != "read" && mode != "write" && mode != "update" && mode != "mixed" && mode != "pieces" && pages == 0) {
+    if (rank == 0) std::fprintf(stderr, "usage: sweeps read|write|update|mixed|pieces|sparse-PAGES MIB ROUNDS\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   const size_t all_words = std::strtoull(argv[2], nullptr, 10) << 17;
@@ -109,6 +119,7 @@ int main(int argc, char** argv) {
     if (mode == "read") sum += sum_of(data.data(), words);
     if (mode == "write") write(data.data(), words, round);
     if (mode == "update") update(data.data(), words, round);
+    if (pages != 0) update_sparsely(data.data(), words, pages, round);
     if (mode == "pieces") list.update(round);
     if (mode == "mixed") {
       update(data.data(), words / 2, round);

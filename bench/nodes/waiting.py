@@ -2,13 +2,14 @@
 courier is a thread, and of all processes of the host."""
 
 import os
-import subprocess
-from typing import Dict, List, NamedTuple, Optional
+from functools import partial
+from typing import Dict, List, NamedTuple
 
 from job import Setting
 from measuring.process_tree import Reading, descendants, executable, percent_of_core, reading
-from measuring.program_run import RunFailed, run
+from measuring.program_run import RunFailed
 from measuring.spread import Spread
+from measuring.time_between import between_begin_and_end
 from measuring.verdict import verdict
 
 RANKS_PER_HOST = 4
@@ -36,31 +37,21 @@ def _use(setting: Setting, first: List[Reading], second: List[Reading]) -> Use:
 
 def _one_use(setting: Setting, seconds: float) -> Use:
     network = setting.network
-    root: Optional[subprocess.Popen] = None
-    readings: List[List[Reading]] = []
-    uses: List[Use] = []
 
-    def start(process: subprocess.Popen) -> None:
-        nonlocal root
-        root = process
-
-    def read(line: str) -> None:
-        assert root is not None
-        if line not in ("begin", "end"):
-            return
+    def read(root: int) -> List[Reading]:
         by_host = [network.processes_of(host) for host in network.hosts]
         elsewhere = {pid for pids in by_host for pid in pids}
-        here = {root.pid, *descendants(root.pid)} - elsewhere
-        readings.append([reading(pids) for pids in (*by_host, here)])
-        if line == "end":
-            uses.append(_use(setting, *readings))
+        here = {root, *descendants(root)} - elsewhere
+        return [reading(pids) for pids in (*by_host, here)]
 
-    command = setting.spillway(len(network.hosts), RANKS_PER_HOST, slots=1)
     words = [setting.program("blocked-ranks"), str(seconds), "sleep"]
-    run([*command, *words], setting.limit_s, on_start=start, on_line=read, environment=network.environment)
-    if not uses:
-        raise RunFailed("it did not say when it began and ended to wait")
-    return uses[0]
+    return between_begin_and_end(
+        [*setting.spillway(len(network.hosts), RANKS_PER_HOST, slots=1), *words],
+        setting.limit_s,
+        read,
+        partial(_use, setting),
+        network.environment,
+    )
 
 
 class Waiting(NamedTuple):

@@ -81,6 +81,9 @@ class Content(NamedTuple):
     checksum: int  # of the records, in whatever order
     is_sorted: bool
 
+    def is_sort_of(self, given: "Content") -> bool:
+        return self.is_sorted and self[:2] == given[:2]
+
 
 def content(path: Path) -> Content:
     records, checksum, is_sorted, last = 0, 0, True, b""

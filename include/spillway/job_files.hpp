@@ -55,7 +55,7 @@ struct Split {
   uint64_t begin;
   uint64_t end;
   bool is_compressed = false;
-  std::string host;  // empty: all processes see it
+  std::string host;                       // empty: all processes see it
   std::optional<FileState> planned = {};  // whoever reads it refuses a file that has changed since
 
   // The file, as the program's user names it.
@@ -63,6 +63,10 @@ struct Split {
   // A host's own file that nobody has looked at, as for_each_split() does.
   [[nodiscard]] bool is_unseen() const { return !host.empty() && end == kUnknownEnd && !is_compressed; }
 };
+
+// Of samples: at about so many places of the input so many lines or records each.
+inline constexpr size_t kSamplePlaces = 256;
+inline constexpr size_t kSampleItems = 16;
 
 // Files in parts of about the same size, the same wherever it is computed; they become part of input_plan(). An empty
 // file has none; a compressed one, which can be read only from its beginning, has one, and so has `host:/path`, a file
@@ -129,14 +133,44 @@ class FileSplits {
     for (const Split& split : splits_) {
       if (!split.host.empty())
         throw std::runtime_error("cannot look for samples in " + split.name() +
-                                 ", which only that host has: name files that all processes see");
-      if (split.is_compressed) places.push_back({split, of_each * items});
-      for (size_t i = 0; i < of_each && !split.is_compressed; ++i) places.push_back({part(split, of_each, i), items});
+                                 ", which only that host has, from here: let processes look together in begin()");
+      add_places(split, of_each, items, places);
+    }
+    return places;
+  }
+  // The same of those splits that this process looks at, where the processes of a job do together (mpid.hpp):
+  // collective. Each split has as many as its share of all bytes.
+  template <typename Processes>
+  [[nodiscard]] std::vector<Place> places(size_t count, size_t items, const Processes& processes) const {
+    std::vector<Split> own;
+    uint64_t own_bytes = 0;
+    for (size_t i = 0; i < splits_.size(); ++i) {
+      if (!processes.looks_at(i)) continue;
+      own.push_back(splits_[i].host.empty() ? splits_[i] : own_file(splits_[i]));
+      own_bytes += bytes_of(own.back());
+    }
+    // Of what was there when the job began, where it goes on from a checkpoint.
+    const auto all_bytes = static_cast<double>(processes.sum(own_bytes));
+    std::vector<Place> places;
+    for (const Split& split : own) {
+      const auto bytes = static_cast<double>(bytes_of(split));
+      if (bytes > 0)
+        add_places(split, 1 + static_cast<size_t>(static_cast<double>(count) * bytes / std::max(bytes, all_bytes)),
+                   items, places);
     }
     return places;
   }
 
  private:
+  static uint64_t bytes_of(const Split& split) {
+    return split.is_compressed ? split.planned->bytes : split.end - split.begin;
+  }
+
+  void add_places(const Split& split, size_t count, size_t items, std::vector<Place>& places) const {
+    if (split.is_compressed) places.push_back({split, count * items});
+    for (size_t i = 0; i < count && !split.is_compressed; ++i) places.push_back({part(split, count, i), items});
+  }
+
   // 0 unless a colon comes before the first slash, as scp has it, and no other slash behind that. ./a:/b is a file, and
   // so is what begins with words that no host has for a name.
   static size_t end_of_host(const std::string& path) {
@@ -183,7 +217,7 @@ class FileSplits {
     const auto border = [&](uint64_t part) {
       return whole.begin + (units / count * part + std::min(part, units % count)) * unit_bytes_;
     };
-    return {whole.path, border(i), border(i + 1), false, "", whole.planned};
+    return {whole.path, border(i), border(i + 1), false, whole.host, whole.planned};
   }
 
   const uint64_t unit_bytes_;
@@ -244,10 +278,10 @@ class InputFile {
       fail_with_file("read", path_);
     const FileState now(status);
     if (now == *planned_) return;
-    const std::string sizes = now.bytes == planned_->bytes ? ""
-                                                           : " (it had " + std::to_string(planned_->bytes) +
-                                                                 " bytes, and has " + std::to_string(now.bytes) +
-                                                                 " now)";
+    const std::string sizes =
+        now.bytes == planned_->bytes
+            ? ""
+            : " (it had " + std::to_string(planned_->bytes) + " bytes, and has " + std::to_string(now.bytes) + " now)";
     throw std::runtime_error("cannot read " + name_ + ": it has been written to since the job first looked at it" +
                              sizes + ": let nobody write to the input of a job, and start the job again");
   }
@@ -297,9 +331,20 @@ class OutputFile {
 
  protected:
   OutputFile(std::string path, bool is_part) : path_(std::move(path)), is_part_(is_part) {
+    if (MPI_D_Begin_partial(partial_path().c_str()) != 0) fail_as_library_says();
     descriptor_ = open(partial_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) fail_with_file("write", partial_path());
-    if (MPI_D_Compress_open(path_.c_str(), descriptor_, &compression_) == 0) return;
+    if (descriptor_ < 0) {
+      const int error = errno;
+      MPI_D_End_partial(partial_path().c_str());
+      errno = error;
+      fail_with_file("write", partial_path());
+    }
+    bool is_open = MPI_D_Compress_open(path_.c_str(), descriptor_, &compression_) == 0;
+    if (is_open && is_kept_ && compression_ == nullptr) {
+      keeping_ = MPI_D_Keep_open(path_.c_str(), descriptor_);
+      is_open = keeping_ != nullptr;
+    }
+    if (is_open) return;
     give_up();
     fail_as_library_says();
   }
@@ -318,7 +363,9 @@ class OutputFile {
     flush();
     has_failed_ = true;  // until it has its name
     if (compression_ != nullptr && MPI_D_Compress_finish(compression_) != 0) fail_as_library_says();
-    if (is_kept_ && fdatasync(descriptor_) != 0) fail_with_file("write", path_);
+    if (keeping_ != nullptr && MPI_D_Keep_finish(keeping_) != 0) fail_as_library_says();
+    if (is_kept_ && keeping_ == nullptr && fdatasync(descriptor_) != 0) fail_with_file("write", path_);
+    MPI_D_Keep_close(std::exchange(keeping_, nullptr));
     if (close(std::exchange(descriptor_, -1)) != 0) fail_with_file("write", path_);
     give_name();
     has_failed_ = false;
@@ -332,14 +379,17 @@ class OutputFile {
     } else if (rename(partial.c_str(), path_.c_str()) != 0) {
       fail_with_file("write", path_);
     }
+    MPI_D_End_partial(partial.c_str());
   }
 
   // Leaves nothing of a file that has not got its name.
   void give_up() {
     MPI_D_Compress_close(std::exchange(compression_, nullptr));
+    MPI_D_Keep_close(std::exchange(keeping_, nullptr));
     if (descriptor_ < 0 && !has_failed_) return;
     if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
     unlink(partial_path().c_str());
+    MPI_D_End_partial(partial_path().c_str());
   }
 
   // The new name is on the disk.
@@ -354,8 +404,10 @@ class OutputFile {
 
   void flush() {
     has_failed_ = true;  // until all is written
-    if (compression_ != nullptr) {
-      if (MPI_D_Compress_write(compression_, text_.data(), text_.size()) != 0) fail_as_library_says();
+    if (compression_ != nullptr || keeping_ != nullptr) {
+      const int failed = compression_ != nullptr ? MPI_D_Compress_write(compression_, text_.data(), text_.size())
+                                                 : MPI_D_Keep_write(keeping_, text_.data(), text_.size());
+      if (failed != 0) fail_as_library_says();
       text_.clear();
     }
     for (size_t done = 0; done < text_.size();) {
@@ -366,7 +418,8 @@ class OutputFile {
     }
     text_.clear();
     has_failed_ = false;
-    if (is_kept_) sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);  // so that finish() waits for little
+    // So that finish() waits for little.
+    if (is_kept_ && keeping_ == nullptr) sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);
   }
 
   std::string path_;
@@ -374,14 +427,14 @@ class OutputFile {
   const bool is_kept_ = std::getenv("MPI_D_CHECKPOINT") != nullptr;
   int descriptor_ = -1;
   MPI_D_Compression* compression_ = nullptr;
+  MPI_D_Keeping* keeping_ = nullptr;
   bool has_failed_ = false;
   std::string text_;
 };
 
 // The output of a task, in a directory that is made if it is not there: part-00000 and so on, compressed where
-// MPI_D_OUTPUT_CODEC says so, as part-00000.gz or part-00000.zst. In a job it has its name when all of the job has ended
-// well; with checkpoints, which a restart goes on from, when it is finished. The directory may have no parts that would
-// stay beside those of the job.
+// MPI_D_OUTPUT_CODEC says so, as part-00000.gz or part-00000.zst. In a job it has its name when all of the job has
+// ended well. The directory may have no parts that would stay beside those of the job.
 class PartFile : public OutputFile {
  public:
   PartFile(const std::string& directory, int task) : OutputFile(path_of(directory, task), true) {}

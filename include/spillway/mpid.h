@@ -94,6 +94,16 @@ int MPI_D_Finalize(void);
 int MPI_D_Comm_rank(MPI_D_Comm comm, int* rank);
 int MPI_D_Comm_size(MPI_D_Comm comm, int* size);
 
+/* For programs that look at their input together before the first task, as for a sample of it. Whether this process is
+ * the one that looks at a part: that of O task `part` modulo their number. Of each part one process is, on the host
+ * that has it where MPI_D_INPUT_HOSTS says so. 1 or 0. */
+int MPI_D_Is_nearest(int part);
+/* Collective, after MPI_D_Init(), before the first task; in the modes mapreduce and iteration. The bytes of all
+ * processes, one after the other; the memory is the library's, and stays until the next call. A job that goes on from a
+ * checkpoint gets what the start that began it had, call by call, also of another number of processes: what is kept has
+ * been divided by that. */
+int MPI_D_Allgather(MPI_D_Bytes* bytes);
+
 /* Begins the next task of this process, and ends the last one. 1; or 0 when there are no more. An addition to the
  * paper, for programs whose main() runs once and whose tasks are more than processes. In the common mode optional. */
 int MPI_D_Next_task(void);
@@ -121,8 +131,8 @@ int MPI_D_Send_to_driver(const void* key, const void* value);
 int MPI_D_Bcast(MPI_D_Bytes* bytes);
 
 /* The streaming mode. */
-/* Passes on what has been gathered. A source that has nothing to send for longer than the latency, or a window, calls
- * it, as the library has no clock of its own. */
+/* Passes on what has been gathered, and waits where receivers are behind. A source that has nothing to send for longer
+ * than the latency, or a window, calls it, as the library has no clock of its own. */
 int MPI_D_Flush(void);
 /* Of an O task. The records that it sends from here on are of the next window. */
 int MPI_D_End_window(void);
@@ -187,6 +197,8 @@ int MPI_D_Set_errhandler(MPI_D_Errhandler handler);
 const char* MPI_D_Error_string(int code);
 /* Ends the job with a message that names the process and the cause. Does not return. */
 void MPI_D_Fail(const char* cause);
+/* The same for what would happen again: `mpidrun --restarts` does not start the job again. */
+void MPI_D_Fail_for_good(const char* cause);
 
 #ifdef __cplusplus
 }

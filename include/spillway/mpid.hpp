@@ -190,6 +190,39 @@ struct DriverEmitter {
   }
 };
 
+// The processes of a job, which look at its input together before the first task: at each part of it one of them, on
+// the host that has it.
+struct Processes {
+  [[nodiscard]] bool looks_at(size_t part) const { return MPI_D_Is_nearest(static_cast<int>(part)) != 0; }
+
+  // Collective: what all of them have, in their order.
+  [[nodiscard]] std::vector<std::string> all(const std::vector<std::string>& own) const {
+    std::string bytes;
+    for (const std::string& item : own) {
+      const uint64_t size = item.size();
+      bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(item);
+    }
+    MPI_D_Bytes gathered{bytes.data(), bytes.size()};
+    MPI_D_Allgather(&gathered);
+    std::vector<std::string> items;
+    const auto* at = static_cast<const char*>(gathered.data);
+    for (const char* end = at + gathered.size; at != end;) {
+      uint64_t size = 0;
+      std::memcpy(&size, at, sizeof size);
+      items.emplace_back(at + sizeof size, size);
+      at += sizeof size + size;
+    }
+    return items;
+  }
+
+  // Collective: of what all of them have.
+  [[nodiscard]] uint64_t sum(uint64_t own) const {
+    uint64_t sum = 0;
+    for (const std::string& number : all({std::to_string(own)})) sum += std::stoull(number);
+    return sum;
+  }
+};
+
 namespace detail {
 
 // The functions of a program as those of the C interface. `Program` has partition and combine, and where records are
@@ -272,12 +305,14 @@ struct MapReduce {
   std::function<V(View<V>, View<V>)> combine = nullptr;
   std::function<int(View<K>, View<K>)> compare = nullptr;               // less than, equal to or greater than 0
   std::function<int(View<K>, View<V>, int tasks)> partition = nullptr;  // from 0 to tasks - 1
+  std::function<void(const Processes&)> begin = nullptr;                // in all processes, before the first task
 
   // The whole program but for its options. Returns its exit status.
   int run(int& argc, char**& argv, const Configuration& configuration = {}) {
     init<K, V>(argc, argv, MPI_D_MODE_MAPREDUCE, configuration);
     try {
       Functions::set(*this);
+      if (begin) begin(Processes());
       while (MPI_D_Next_task()) run_task();
     } catch (const std::exception& error) {
       detail::fail(error);

@@ -41,15 +41,30 @@ int MPI_D_Compress_write(MPI_D_Compression* file, const void* from, size_t bytes
 int MPI_D_Compress_finish(MPI_D_Compression* file);
 void MPI_D_Compress_close(MPI_D_Compression* file);
 
+/* For a file that a restart may need, and that begins empty: it is on the disk when it is finished. A thread writes it
+ * past the file cache, to the descriptor, which stays the caller's, and which nobody else writes to until it is closed.
+ * NULL, or -1, where that fails; then all that follows does. */
+typedef struct MPI_D_Keeping MPI_D_Keeping;
+MPI_D_Keeping* MPI_D_Keep_open(const char* path, int descriptor);
+int MPI_D_Keep_write(MPI_D_Keeping* file, const void* from, size_t bytes);
+int MPI_D_Keep_finish(MPI_D_Keeping* file);
+void MPI_D_Keep_close(MPI_D_Keeping* file);
+
 /* What the names of part files end with by MPI_D_OUTPUT_CODEC, when MPI_D_Init() has been called: "", ".gz" or ".zst".
  */
 const char* MPI_D_Part_suffix(void);
 
-/* Gives a part file that is whole its name: at the end of the job that runs, when all tasks of all processes have
- * ended, so that a job that fails leaves none under its name; at once where no job runs, or where it keeps checkpoints,
- * with which a restart leaves out tasks that have ended. 0, or -1. */
+/* Before a file is opened for writing under a name that it does not keep: where the library ends the job meanwhile, it
+ * removes it. 0, or -1. Until MPI_D_End_partial(), when the file is closed and has its name, or has been passed to
+ * MPI_D_Publish(), or is gone. */
+int MPI_D_Begin_partial(const char* partial);
+void MPI_D_End_partial(const char* partial);
+
+/* Gives a part file that is whole and closed its name: at the end of the job that runs, when all tasks of all processes
+ * have ended, so that a job that fails leaves none under its name; at once where no job runs. 0, or -1. */
 int MPI_D_Publish(const char* partial, const char* path);
-/* The same for whoever has another way of renaming: 1, and at that time `publish` is called, once; or 0: now. */
+/* The same for whoever has another way of renaming: 1, and at that time `publish` is called, once; or 0: now, as no job
+ * runs, or one that keeps checkpoints, with which a restart would not know of parts whose tasks it leaves out. */
 typedef void (*MPI_D_Publish_function)(void);
 int MPI_D_Publish_later(MPI_D_Publish_function publish);
 /* Whether a file of that name would stay beside the parts of the current task's side, of which `own` is one, and be

@@ -158,6 +158,14 @@ void put_signal_nbi(T* dest, std::type_identity_t<std::span<const T>> source, ui
                     SignalOperation operation, int pe) {
   pgas_putmem_signal_nbi(dest, source.data(), source.size_bytes(), signal, value, static_cast<int>(operation), pe);
 }
+// As put_signal_nbi; `source` stays untouched until put_is_complete() of what it returns.
+template <Copyable T>
+[[nodiscard]] uint64_t put_signal_begin(T* dest, std::type_identity_t<std::span<const T>> source, uint64_t* signal,
+                                        uint64_t value, SignalOperation operation, int pe) {
+  return pgas_putmem_signal_begin(dest, source.data(), source.size_bytes(), signal, value, static_cast<int>(operation),
+                                  pe);
+}
+[[nodiscard]] inline bool put_is_complete(uint64_t put) { return pgas_put_is_complete(put) != 0; }
 [[nodiscard]] inline uint64_t signal_fetch(const uint64_t* signal) { return pgas_signal_fetch(signal); }
 // Returns the value that compares so.
 inline uint64_t signal_wait_until(uint64_t* signal, Comparison comparison, uint64_t value) {

@@ -22,6 +22,18 @@ class RecordReader {
     return true;
   }
 
+  // Calls with the record that next() gave last. A std::runtime_error gets its place before the message.
+  template <typename Function>
+  void call(Function& function, std::string_view record) const {
+    try {
+      function(record);
+    } catch (const std::runtime_error& error) {
+      const uint64_t begin = position_ - (filled_ - taken_) - record_bytes_;
+      throw std::runtime_error(split_.name() + ", record " + std::to_string(begin / record_bytes_) + " (byte " +
+                               std::to_string(begin) + "): " + error.what());
+    }
+  }
+
  private:
   static constexpr size_t kReadBytes = 1 << 20;
 
@@ -62,28 +74,46 @@ class RecordSplits : public FileSplits {
   RecordSplits(const std::vector<std::string>& paths, uint64_t record_bytes, uint64_t split_bytes)
       : FileSplits(paths, split_bytes, record_bytes) {}
 
-  // Calls with each record of those splits that are a task's.
+  // Calls with each record of those splits that are a task's. A std::runtime_error that the function throws gets file
+  // and record, counted from 0, before its message.
   template <typename Function>
   void for_each_record(int task, int tasks, Function function) const {
     for_each_split(task, tasks, [&](const Split& split) {
       RecordReader records(split, unit_bytes());
-      for (std::string_view record; records.next(record);) function(record);
+      for (std::string_view record; records.next(record);) records.call(function, record);
     });
   }
 };
 
+namespace detail {
+
+inline std::vector<std::string> keys_at(const std::vector<FileSplits::Place>& places, uint64_t record_bytes,
+                                        size_t key_bytes) {
+  std::vector<std::string> sample;
+  for (auto [split, records_of_place] : places) {
+    split.end = std::min(split.end, split.begin + records_of_place * record_bytes);
+    RecordReader records(split, record_bytes);
+    for (std::string_view record; records.next(record);) sample.emplace_back(record.substr(0, key_bytes));
+  }
+  return sample;
+}
+
+}  // namespace detail
+
 // The first bytes of records from all over the splits, but of compressed files from their beginning, sorted; the same
 // wherever it is computed. For KeyRanges.
 inline std::vector<std::string> sampled_keys(const RecordSplits& splits, size_t key_bytes) {
-  constexpr size_t kPlaces = 256;
-  constexpr size_t kRecordsOfPlace = 16;
-  std::vector<std::string> sample;
-  for (auto& [split, records_of_place] : splits.places(kPlaces, kRecordsOfPlace)) {
-    const uint64_t wanted = records_of_place * splits.unit_bytes();
-    split.end = std::min(split.end, split.begin + wanted);
-    RecordReader records(split, splits.unit_bytes());
-    for (std::string_view record; records.next(record);) sample.emplace_back(record.substr(0, key_bytes));
-  }
+  std::vector<std::string> sample =
+      detail::keys_at(splits.places(kSamplePlaces, kSampleItems), splits.unit_bytes(), key_bytes);
+  std::sort(sample.begin(), sample.end());
+  return sample;
+}
+
+// The same where the processes of a job look for it together, and so also in files that only one host has: collective.
+template <typename Processes>
+std::vector<std::string> sampled_keys(const RecordSplits& splits, size_t key_bytes, const Processes& processes) {
+  std::vector<std::string> sample = processes.all(
+      detail::keys_at(splits.places(kSamplePlaces, kSampleItems, processes), splits.unit_bytes(), key_bytes));
   std::sort(sample.begin(), sample.end());
   return sample;
 }

@@ -53,8 +53,11 @@ struct spillway_sort_result {
  * whole, when it returns; `result`, which may be NULL, is the same in all processes.
  *
  * An error (an input that cannot be read, a full disk, options that make no sense) ends the job, as MPI's own errors
- * do, with a message of rank, host, cause and remedy. What was at the output's name is still there then, and a hidden
- * file or directory beside it (.NAME.spillway-...) may be left, which the command would remove. */
+ * do, with a message of rank, host, cause and remedy. What was at the output's name is still there then, and nothing
+ * else. Only where a process is killed, or MPI itself ends the job, a hidden file or directory beside it
+ * (.NAME.spillway-...) may be left, which the command would remove.
+ *
+ * SIGXFSZ is ignored meanwhile, so that a file beyond the user's limit (ulimit -f) is such an error. */
 void spillway_sort_files(const struct spillway_sort_options* options, struct spillway_sort_result* result);
 
 #ifdef __cplusplus

@@ -120,8 +120,11 @@ static inline int spillway_load(const void* address, size_t bytes) {
 }
 
 /* Writes a range to the spill file and gives its pages up now, instead of when the rank waits and others need room. Its
- * contents stay: whoever touches it loads it again. No thread may write to the range meanwhile. The charge to the
- * budget stays until the rank waits. The first unload is of whole units of 16 MiB. */
+ * contents stay: whoever touches it loads it again. No thread may write to pages that the range touches meanwhile. The
+ * charge to the budget stays until the rank waits. The first unload, and one after Spillway has loaded or renewed a
+ * part of a unit, is of whole units of 16 MiB: where the range is only a part of one, the rank's other threads are
+ * stopped for that, and where they cannot be, that unit stays (SPILLWAY_IN_USE). So does one that has the stack of the
+ * calling thread in it, where the program has allocated that. */
 static inline int spillway_unload(const void* address, size_t bytes) {
   return spillway_range(SPILLWAY_RANGE_UNLOAD, address, bytes);
 }

@@ -108,21 +108,37 @@ void for_each_word(std::string_view line, Function function) {
   }
 }
 
-// The beginnings of lines from all over the splits, but of compressed files from their beginning, sorted; the same
-// wherever it is computed. For KeyRanges.
-inline std::vector<std::string> sampled_lines(const LineSplits& splits) {
-  constexpr size_t kPlaces = 256;
+namespace detail {
+
+inline std::vector<std::string> lines_at(const std::vector<FileSplits::Place>& places) {
   constexpr uint64_t kPlaceBytes = 64 << 10;
-  constexpr size_t kLinesOfPlace = 16;
   constexpr size_t kLineBytes = 64;  // more is not needed to divide
   std::vector<std::string> sample;
-  for (auto& [split, lines_of_place] : splits.places(kPlaces, kLinesOfPlace)) {
+  for (auto [split, lines_of_place] : places) {
     if (!split.is_compressed) split.end = std::min(split.end, split.begin + kPlaceBytes);
     LineReader lines(split);
     std::string_view line;
     for (size_t taken = 0; taken < lines_of_place && lines.next(line); ++taken)
       sample.emplace_back(line.substr(0, kLineBytes));
   }
+  return sample;
+}
+
+}  // namespace detail
+
+// The beginnings of lines from all over the splits, but of compressed files from their beginning, sorted; the same
+// wherever it is computed. For KeyRanges.
+inline std::vector<std::string> sampled_lines(const LineSplits& splits) {
+  std::vector<std::string> sample = detail::lines_at(splits.places(kSamplePlaces, kSampleItems));
+  std::sort(sample.begin(), sample.end());
+  return sample;
+}
+
+// The same where the processes of a job look for it together, and so also in files that only one host has: collective.
+template <typename Processes>
+std::vector<std::string> sampled_lines(const LineSplits& splits, const Processes& processes) {
+  std::vector<std::string> sample =
+      processes.all(detail::lines_at(splits.places(kSamplePlaces, kSampleItems, processes)));
   std::sort(sample.begin(), sample.end());
   return sample;
 }

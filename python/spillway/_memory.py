@@ -118,7 +118,8 @@ def _carry_out(operation: int, address: int, length_bytes: int) -> bool:
         _library.IN_USE: (
             RuntimeError,
             "the MPI library may be using any memory of this rank, since a request or window is open: "
-            "complete the requests (Wait) and free the window first; or the range is pinned",
+            "complete the requests (Wait) and free the window first; or the range is pinned, or other threads that "
+            "may use memory beside it could not be stopped",
         ),
         _library.NO_ROOM: (
             MemoryError,
@@ -143,7 +144,8 @@ def unload(buffer: "Buffer") -> bool:
     """Writes a range to the spill file, as far as it has changed, and gives its pages up.
 
     Its contents stay: whoever touches it loads it again. The charge to the budget stays until the rank waits. The first
-    unload is of whole units of 16 MiB. No thread may write to the range meanwhile.
+    unload, and one after Spillway has loaded or renewed a part of a unit of 16 MiB, is of whole units. No thread may
+    write to the pages that the range touches meanwhile.
 
     True: done. False: not under Spillway, and nothing was done.
     TypeError: not a buffer. BufferError: it has gaps. ValueError: it is not storage-backed memory. RuntimeError: a

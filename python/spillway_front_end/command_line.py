@@ -10,6 +10,7 @@ from .errors import EXIT_NOT_STARTED, LaunchError
 from .hosts import PLACEMENTS
 from .mpi_library import FLAVOURS, family_of
 from .plan import RunOptions, make_plan, render_plan
+from .standard_error import say
 
 _SUMMARIES = ("text", "json", "none")
 _STRATEGIES = ("auto", "araw", "arlw", "lrlw")
@@ -243,8 +244,8 @@ def write_summary(page: str, file: Optional[TextIO]) -> None:
                 file.write(page)
             return
         except OSError as error:
-            sys.stderr.write(f"spillway: warning: cannot write the summary to {file.name}: {error.strerror}\n")
-    sys.stderr.write(page)
+            say(f"spillway: warning: cannot write the summary to {file.name}: {error.strerror}\n")
+    say(page)
 
 
 def _run(options: RunOptions, library_directory: str) -> int:

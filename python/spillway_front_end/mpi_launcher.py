@@ -89,6 +89,11 @@ def _major(version: str) -> int:
     return int(digits) if digits.isdigit() else 0
 
 
+def has_sessions(library: MpiLibrary, launcher: Launcher) -> bool:
+    """Whether it keeps a directory of each job in one of the user's (src/launch/mpi_session.h): PRRTE does not."""
+    return library.flavour == "openmpi" and 0 < _major(launcher.version) < 5
+
+
 # What Open MPI's launcher hands on to other hosts only when it is told to (src/node/attach_protocol.h).
 _RANK_VARIABLES = ("SOCKET", "PRELOAD", "RANKS_PER_NODE", "NODE_COMMAND", "JOIN", "SECRET")
 

@@ -20,6 +20,7 @@ from .job_progress import STYLES, TICK_S, JobProgress, report_text, report_value
 from .machine import available_memory, usable_cores
 from .mpi_launcher import launcher_command
 from .plan import Plan, RunOptions, make_plan, render_plan
+from .standard_error import say
 from .task_server import MODES, TaskServer
 
 # Of the options of `spillway run`, those that mean nothing under a plain MPI launcher.
@@ -140,13 +141,14 @@ def _let_python_import(plan: Plan, library_directory: str) -> None:
     os.environ["MPI_D_LIBRARY"] = library
 
 
-def _set_environment(options: argparse.Namespace, plan: Plan, server: TaskServer) -> None:
+def _set_environment(options: argparse.Namespace, plan: Plan, server: TaskServer, token: str) -> None:
     """What the processes are told. What the user has said counts more than defaults of ours."""
     told = {"MPI_D_CONTROL": server.address, "MPI_D_CONTROL_SECRET": server.secret}
     for name, count in (("MPI_D_O_TASKS", options.o_tasks), ("MPI_D_A_TASKS", options.a_tasks)):
         if count is not None:
             told[name] = str(count)
     told["MPI_D_CHECKPOINT_JOB"] = "\n".join(plan.program)
+    told["MPI_D_CHECKPOINT_TOKEN"] = token  # by which a start knows the lock of the one before
     if options.checkpoint is not None:
         told["MPI_D_CHECKPOINT"] = os.path.abspath(options.checkpoint)
     if options.plain and plan.hosts is None:  # which also knows of control groups
@@ -188,7 +190,7 @@ def _plan_of_restart(first: Plan, options: argparse.Namespace, run_options: RunO
 
     silent = silent_hosts(first, ["true"] if options.plain else ["test", "-x", first.agent])
     for name in silent:
-        sys.stderr.write(f"mpidrun: host {name} does not answer and is left out\n")
+        say(f"mpidrun: host {name} does not answer and is left out\n")
     if not silent:
         return first
     if len(silent) == len(first.hosts.names):
@@ -203,7 +205,7 @@ def _plan_of_restart(first: Plan, options: argparse.Namespace, run_options: RunO
 
 def _write_warnings(options: argparse.Namespace, plan: Plan) -> None:
     for warning in () if options.plain else plan.warnings:
-        sys.stderr.write(f"mpidrun: warning: {warning}\n")
+        say(f"mpidrun: warning: {warning}\n")
 
 
 def _run(options: argparse.Namespace, run_options: RunOptions, library_directory: str) -> int:
@@ -218,13 +220,15 @@ def _run(options: argparse.Namespace, run_options: RunOptions, library_directory
     if not plan.library.path:
         _let_python_import(plan, library_directory)
     progress = JobProgress(options.progress)
+    token = os.urandom(16).hex()
 
     def plain_command(_descriptor: int) -> List[str]:
         """When the environment has been set, as Open MPI's launcher is told which variables to hand on."""
         return launcher_command(plan.library, plan.launcher, plan.ranks.value, plan.hosts) + plan.program
 
     def start(server: TaskServer) -> AgentEnd:
-        _set_environment(options, plan, server)
+        _set_environment(options, plan, server, token)
+        progress.begin_start()
         return run_agent(
             plain_command if options.plain else plan.agent_command,
             plan.environment(),
@@ -236,17 +240,23 @@ def _run(options: argparse.Namespace, run_options: RunOptions, library_directory
         server = TaskServer(plan.hosts.address if plan.hosts else "127.0.0.1", options.mode)
         end = start(server)
         server.close()
-        progress.end()
+        progress.end(server.figures)
+        if end.status == 0 and server.is_unfinished:  # some launchers call that a good end
+            say(
+                "mpidrun: the program has ended without MPI_D_Finalize(), and its job is not done\n"
+                "  Remedy: call it in all processes before they end.\n"
+            )
+            end = end._replace(status=1)
         if end.status == 0 or end.is_interrupted or server.is_over or restart == options.restarts:
             break
-        sys.stderr.write(
+        say(
             f"mpidrun: the job failed with status {end.status}, and goes on from its checkpoint "
             f"(restart {restart + 1} of {options.restarts})\n"
         )
         try:
             plan = _plan_of_restart(first_plan, options, run_options, library_directory)
         except LaunchError as error:
-            sys.stderr.write(error.render("mpidrun"))
+            say(error.render("mpidrun"))
             break
     let_signals_in()
     elapsed = progress.elapsed_s

@@ -10,7 +10,7 @@ from .errors import LaunchError
 from .host_options import HostOptions, node_words
 from .hosts import HostList, hosts_of_file, hosts_of_job
 from .machine import Figure, available_memory, total_memory, usable_cores
-from .mpi_launcher import Launcher, find_launcher, launcher_command, library_settings
+from .mpi_launcher import Launcher, find_launcher, has_sessions, launcher_command, library_settings
 from .mpi_library import TITLES, MpiLibrary, find_program, mpi_library_of, preloaded_library
 from .own_keeping import OwnKeeping
 from .sizes import format_size, parse_size
@@ -85,6 +85,7 @@ class Plan(NamedTuple):
             command += self.node.words() + ["--strategy", self.strategy]
             command += [] if self.keeps_checksums else ["--no-checksums"]
         command += ["--detect-deadlock"] if self.detects_deadlock else []
+        command += ["--sessions"] if has_sessions(self.library, self.launcher) else []
         command += ["--broadcasts", self.broadcasts] if self.broadcasts else []
         if self.hosts:
             command += ["--ring", self.hosts.ring()] if self.hosts.racks else []

@@ -5,6 +5,8 @@ import signal
 import sys
 from typing import BinaryIO, Callable, Dict, List, NamedTuple
 
+from .standard_error import say
+
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _PASSED_SIGNALS = (*_ENDING_SIGNALS, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP, signal.SIGCONT)
 
@@ -72,7 +74,7 @@ def run_agent(
         return AgentEnd(code, report, bool(ended_by))
     number = os.WTERMSIG(status)
     who = "the MPI launcher" if is_plain_launcher else "the node agent"
-    sys.stderr.write(
+    say(
         f"spillway: {who} (process {agent}) was killed by signal {number} "
         f"({signal.strsignal(number)}), and the job with it\n"
         "  Cause:  something outside the job sent it: a user, a batch system, or the kernel for want of memory.\n"

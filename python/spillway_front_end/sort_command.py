@@ -6,7 +6,6 @@ import glob
 import json
 import os
 import shutil
-import sys
 import tempfile
 import uuid
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -29,6 +28,7 @@ from .own_keeping import OwnKeeping
 from .plan import Plan, RunOptions, make_plan
 from .sizes import format_size, parse_size
 from .sort_progress import STYLES, SortProgress
+from .standard_error import say
 
 _MEMORY_PERCENT = 50  # of what is available: the file cache, and whoever else is there, get the rest
 _MORE_PER_PROCESS = 64 << 20  # of the budget, for what is not the data
@@ -226,9 +226,14 @@ def _plan(
         hostfile=options.hostfile,
         placement=options.placement,
         address=options.address,
-        own_keeping=OwnKeeping(_MEMORY_PERCENT, _MORE_PER_PROCESS, _bytes_of(options.input)),
+        own_keeping=_own_keeping(options),
     )
     return make_plan(run_options, library_directory)
+
+
+def _own_keeping(options: argparse.Namespace) -> OwnKeeping:
+    given = _bytes_of(options.input)
+    return OwnKeeping(_MEMORY_PERCENT, _MORE_PER_PROCESS, given, given, os.path.dirname(options.output) or ".")
 
 
 def _files_for_ranks(folder: str, inputs: Sequence[str]) -> Tuple[str, str, str]:
@@ -268,7 +273,7 @@ def _sort(
             with open(report, encoding="utf-8") as file:
                 write_summary(_page(json.load(file), options), summary_file)
         except (OSError, ValueError) as error:
-            sys.stderr.write(f"spillway sort: warning: the output is there, but no page about it: {error}\n")
+            say(f"spillway sort: warning: the output is there, but no page about it: {error}\n")
     return 0
 
 

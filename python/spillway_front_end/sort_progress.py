@@ -8,6 +8,7 @@ import time
 from typing import BinaryIO, List, NamedTuple, Optional
 
 from .sizes import format_size
+from .standard_error import say
 
 TICK_S = 0.5
 STYLES = ("auto", "bar", "json", "none")
@@ -66,12 +67,8 @@ class SortProgress:
                 place = parse_place(file.readline())
         except OSError:
             return  # not begun
-        if place is None:
-            return
-        try:
+        if place is not None:
             self._write(place, time.monotonic() - self._begin)
-        except OSError:
-            self._style = "none"  # nobody reads it any more
 
     def _write(self, place: Place, elapsed_s: float) -> None:
         if not self.is_wanted:
@@ -84,16 +81,14 @@ class SortProgress:
 
             values = {"elapsed_s": round(elapsed_s, 3), "left_s": None if left_s is None else round(left_s, 3)}
             values.update({"stage": stage, "done": place.done, "total": place.total, "bytes_per_s": round(rate)})
-            sys.stderr.write(json.dumps(values) + "\n")
+            say(json.dumps(values) + "\n")
         else:
             cells = int(_BAR_CELLS * place.share)
             line = f"[{'#' * cells}{'.' * (_BAR_CELLS - cells)}] {stage}  {format_size(rate)}/s"
             line += "" if left_s is None else f"  {left_s:.0f} s left"
-            sys.stderr.write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\033[K")
+            say(f"\r{line[: shutil.get_terminal_size().columns - 1]}\033[K")
             self._has_line = True
-        sys.stderr.flush()
 
     def _end(self) -> None:
         if self._has_line:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+            say("\r\033[K")

@@ -3,7 +3,7 @@
 import errno
 import os
 import re
-from typing import List, NamedTuple, Sequence, Tuple, Union
+from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .errors import LaunchError
 from .sizes import format_size
@@ -151,15 +151,27 @@ def _candidates() -> List[str]:
     return list(dict.fromkeys(path for path in named if path))
 
 
-def choose_spill_directories(asked: Sequence[str], budget: int, is_budget_chosen: bool) -> List[SpillDirectory]:
+class Neighbour(NamedTuple):
+    """What a program writes beside what it spills: where a usual place is on the same file system, both have to find
+    room there."""
+
+    folder: str
+    size: int  # in bytes
+
+
+def choose_spill_directories(
+    asked: Sequence[str], budget: int, is_budget_chosen: bool, neighbour: Optional[Neighbour] = None
+) -> List[SpillDirectory]:
     """Those asked for (option, then SPILLWAY_SPILL_DIR), or else the first suitable of the usual places."""
     asked = asked or [path for path in os.environ.get("SPILLWAY_SPILL_DIR", "").split(":") if path]
     if asked:
         return _check_all(asked, budget, is_budget_chosen)
     problems = []
+    taken_device = _device_of(neighbour.folder) if neighbour else None
     for path in _candidates():
+        is_beside = neighbour is not None and taken_device is not None and _device_of(path) == taken_device
         try:
-            return [check_spill_directory(path, budget, is_budget_chosen)]
+            return [check_spill_directory(path, budget + (neighbour.size if is_beside else 0), is_budget_chosen)]
         except LaunchError as error:
             problems.append(str(error))
     raise LaunchError(

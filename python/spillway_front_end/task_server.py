@@ -10,13 +10,15 @@ import os
 import resource
 import selectors
 import socket
+import time
 from typing import BinaryIO, Callable, Deque, Dict, List, NamedTuple, Optional, Set
 
 from .errors import LaunchError
 
-_VERSION = 3
+_VERSION = 4
 _LINE_BYTES_MAX = 4096
 _ANYWHERE = -1
+_LAST_WORDS_S = 1
 MODES = {"common": 1, "mapreduce": 2, "iteration": 3, "streaming": 4}
 
 Figures = Dict[str, int]
@@ -28,6 +30,8 @@ class JobFigures(NamedTuple):
     mode: str
     o_tasks: int  # 0: no process has said it yet
     a_tasks: int
+    o_tasks_restored: int  # from the checkpoint of an earlier start; `of_process` has those of this one
+    a_tasks_restored: int
     of_process: Dict[int, Figures]
 
     def total(self, name: str) -> int:
@@ -61,9 +65,15 @@ class TaskServer:
         self.is_over = False  # it is done, or has failed for what another start would not change
         self._waiting: Optional[Dict[int, Deque[int]]] = None  # O tasks by the hosts that they may run on
         self._hosts: List[int] = []  # of each O task; none at all where all may run anywhere
-        self._done: Set[int] = set()  # of the last start, by its checkpoint
+        self._done: Set[int] = set()  # O tasks, by earlier starts, as the checkpoint says
+        self._a_done: Set[int] = set()
         self._counts = (0, 0)
         self._figures: Dict[int, Figures] = {}
+
+    @property
+    def is_unfinished(self) -> bool:
+        """There was a job, and no process has said how it ended."""
+        return bool(self._figures) and not self.is_over
 
     @property
     def address(self) -> str:
@@ -72,7 +82,7 @@ class TaskServer:
 
     @property
     def figures(self) -> JobFigures:
-        return JobFigures(self._mode, *self._counts, self._figures)
+        return JobFigures(self._mode, *self._counts, len(self._done), len(self._a_done), self._figures)
 
     def serve_until_end(self, pipe: BinaryIO, tick_s: float, on_tick: Callable[[], None]) -> bytes:
         """Until `pipe` has ended; returns what came from it."""
@@ -81,33 +91,43 @@ class TaskServer:
         self._selector.register(pipe, selectors.EVENT_READ)
         while True:
             for key, _ in self._selector.select(tick_s):
-                if key.fileobj is self._listener:
-                    self._accept()
-                elif key.fileobj is pipe:
-                    part = os.read(pipe.fileno(), 1 << 16)
-                    content.append(part)
-                    if not part:
-                        self._hear_the_last()
-                        return b"".join(content)
-                else:
-                    self._receive(key.data)
+                if key.fileobj is not pipe:
+                    self._serve(key)
+                    continue
+                part = os.read(pipe.fileno(), 1 << 16)
+                content.append(part)
+                if not part:
+                    self._selector.unregister(pipe)
+                    self._hear_the_last()
+                    return b"".join(content)
             on_tick()
 
     def close(self) -> None:
-        for key in list(self._selector.get_map().values()):
+        for key in self._keys():
             if isinstance(key.data, _Client):
                 key.data.connection.close()
         self._selector.close()
         self._listener.close()
 
     def _hear_the_last(self) -> None:
-        """What processes said just before the job ended may still be unread."""
+        """What processes said just before the job ended may still be unread, or on its way from other hosts."""
+        end = time.monotonic() + _LAST_WORDS_S
         while True:
-            ready = [key.data for key, _ in self._selector.select(0) if isinstance(key.data, _Client)]
+            is_awaited = not self.is_over and any(isinstance(key.data, _Client) for key in self._keys())
+            ready = self._selector.select(max(end - time.monotonic(), 0) if is_awaited else 0)
             if not ready:
                 return
-            for client in ready:
-                self._receive(client)
+            for key, _ in ready:
+                self._serve(key)
+
+    def _keys(self) -> List[selectors.SelectorKey]:
+        return list(self._selector.get_map().values())
+
+    def _serve(self, key: selectors.SelectorKey) -> None:
+        if key.fileobj is self._listener:
+            self._accept()
+        else:
+            self._receive(key.data)
 
     def _accept(self) -> None:
         try:
@@ -143,8 +163,9 @@ class TaskServer:
                 self._give_task(client)
             elif words == ["over"]:
                 self.is_over = True
-            elif words[:1] == ["done"]:
-                self._done.update(int(word) for word in words[1:])
+            elif words[:1] in (["done"], ["done-a"]):
+                done = self._done if words[0] == "done" else self._a_done
+                done.update(int(word) for word in words[1:])
                 client.connection.sendall(b"ok\n")
             elif words[:1] == ["host"]:
                 client.host = int(words[1])
@@ -160,6 +181,10 @@ class TaskServer:
             return False
 
     def _greet(self, client: _Client, words: List[str]) -> bool:
+        if words == ["over", self.secret]:
+            self.is_over = True
+            client.connection.sendall(b"ok\n")
+            return False
         word, version, secret, process, mode, o_tasks, a_tasks = words
         if word != "hello" or secret != self.secret:
             return False

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/system_calls.h"
 
 #include <unistd.h>
 
@@ -17,12 +18,17 @@ void set_fatal_sink(FatalSink sink) { fatal_sink = sink; }
 
 void fatal(const char* format, ...) {
   char text[448];
+  char line[sizeof text +
+            16];  // dprintf() takes a lock of the C library, whose holder may wait for one that is held here
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   FatalSink sink = fatal_sink;
-  if (sink == nullptr || !sink(text)) dprintf(STDERR_FILENO, "spillway: %s\n", text);
+  if (sink == nullptr || !sink(text)) {
+    const int bytes = snprintf(line, sizeof line, "spillway: %s\n", text);
+    kernel::write_bytes(STDERR_FILENO, line, static_cast<uint64_t>(bytes));
+  }
   _exit(1);
 }
 

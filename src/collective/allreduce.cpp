@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include "collective/fold.h"
-#include "collective/selection.h"
+#include "collective/combine_at_last.h"
 #include "mpi/arguments.h"
 
 namespace spillway::collective {
@@ -55,7 +54,7 @@ class GroupedAllreduce {
     receives.wait();
     Arrivals arrivals(call_, receives);
     Fold fold(own_, op_);
-    fold.add_ranks(groups_.ranks(group_), call_.comm().rank, own_, arrivals);
+    fold.add_ranks(groups_.ranks(group_), call_.comm().rank, {own_}, arrivals);
     for (int i = 0; i < blocks_; ++i)
       if (is_mine(i))
         fold.put_into(call_, block(i), own_);
@@ -77,7 +76,7 @@ class GroupedAllreduce {
     Fold fold(mine, op_);
     for (int group = 0; group < groups_.count(); ++group)
       if (group == group_)
-        fold.add_own(mine);
+        fold.add_own({mine});
       else
         fold.add(arrivals.next(mine, messages));
     fold.put_into(call_, mine, mine);
@@ -126,13 +125,20 @@ int allreduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in,
 
 Operation allreduce_of_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op) {
   const Call call(runtime, comm);
+  const RankGroups& groups = groups_to_reduce(runtime, comm, op);
+  const int own_group = groups.of(comm.rank);
   const TypedBuffer own = own_contribution(in, out);
   Receives receives(call, "MPI_Iallreduce");
-  receives.expect_all_but(comm.rank);
-  send_to_others(call, own);
-  if (own.address != out) receives.will_fill(TypedBuffer{out, in.count, in.type});
-  return Operation(std::move(receives),
-                   [call, own, out, op](Receives& come) { return fold_into(call, come, own, out, op); });
+  const int error_of_group = combine_at_last(call, groups, receives, {own}, op, [&](Fold& fold) {
+    fold.send_to_ranks(call.in_the_name_of(groups.first(own_group)), groups.others(own_group), own.count);
+  });
+  for (int group = 0; group < groups.count(); ++group)
+    if (group != own_group) receives.expect(groups.first(group));
+  if (own.address != out) receives.will_fill(TypedBuffer{out, own.count, own.type});
+  return Operation(std::move(receives), [call, &groups, own, out, op, error_of_group](Receives& come) {
+    const int error = fold_groups_into(call, groups, own, out, op, Arrivals(call, come), 1);
+    return error_of_group != MPI_SUCCESS ? error_of_group : error;
+  });
 }
 
 }  // namespace spillway::collective

@@ -1,5 +1,4 @@
-#include "collective/collective.h"
-#include "collective/exchange.h"
+#include "collective/combine_at_last.h"
 #include "mpi/runtime.h"
 
 namespace spillway::collective {
@@ -24,7 +23,7 @@ void hear(Receives& receives) {
 // that is woken once, and one message of each node goes to rank 0.
 int barrier(Runtime& runtime, const Communicator& comm) {
   const Call call(runtime, comm);
-  const mpi::RankGroups& nodes = comm.groups_by_node(runtime.self);
+  const RankGroups& nodes = comm.groups_by_node(runtime.self);
   const int node = nodes.of(comm.rank);
   if (comm.rank == nodes.first(node)) {
     Receives contributions(call, kBarrier);
@@ -46,9 +45,14 @@ int barrier(Runtime& runtime, const Communicator& comm) {
 
 Operation barrier_of_all(Runtime& runtime, const Communicator& comm) {
   const Call call(runtime, comm);
+  const RankGroups& nodes = comm.groups_by_node(runtime.self);
+  const int own_node = nodes.of(comm.rank);
   Receives receives(call, "MPI_Ibarrier");
-  receives.expect_all_but(comm.rank);
-  send_to_others(call, nothing());
+  combine_at_last(call, nodes, receives, {nothing()}, MPI_OP_NULL, [&](Fold&) {
+    send_to_ranks(call.in_the_name_of(nodes.first(own_node)), nodes.others(own_node), {nothing()});
+  });
+  for (int node = 0; node < nodes.count(); ++node)
+    if (node != own_node) receives.expect(nodes.first(node));
   return Operation(std::move(receives), take);
 }
 

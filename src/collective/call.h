@@ -20,16 +20,25 @@ enum class Step { first, second };
 class Call {
  public:
   Call(Runtime& runtime, const Communicator& comm)
-      : runtime_(runtime), comm_(comm), first_tag_(comm.next_collective_tag()) {}
+      : runtime_(runtime), comm_(comm), sender_(comm.rank), first_tag_(comm.next_collective_tag()) {}
+
+  // The same call, but what it sends is from `rank`, which this rank speaks for.
+  Call in_the_name_of(int rank) const {
+    Call other = *this;
+    other.sender_ = rank;
+    return other;
+  }
 
   Runtime& runtime() const { return runtime_; }
   const Communicator& comm() const { return comm_; }
+  int sender() const { return sender_; }
   uint64_t context() const { return comm_.context(mpi::Traffic::collective); }
   int tag(Step step) const { return first_tag_ + static_cast<int>(step); }
 
  private:
   Runtime& runtime_;
   const Communicator& comm_;
+  int sender_;
   int first_tag_;
 };
 

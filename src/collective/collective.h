@@ -2,14 +2,17 @@
 //
 // Two phases: every rank contributes, through the message store; when what it waits for has been contributed it takes
 // its result. Nobody waits for another rank's taking. Payloads that several ranks get exist once on each node.
-// Reductions are computed in an order that depends on nothing but the ranks and their nodes, so results are the same,
-// bit for bit, in every run on the same nodes.
+// Reductions are computed in an order that depends on nothing but the call, the ranks and their nodes, so results are
+// the same, bit for bit, in every run on the same nodes. A nonblocking prefix folds the sums of nodes where a blocking
+// one goes from rank to rank: floating-point numbers may be rounded otherwise, and prefixes of numbers that are not
+// negative may decrease by a rounding.
 //
 // Most are an Operation: on return the rank has done all that others need of it, so that one form serves blocking,
 // nonblocking and persistent calls. The reductions and the barrier have a second, blocking form in which some ranks
-// compute what else each rank would compute for itself, from n times as many messages. Of these, allreduce, reduce and
-// barrier combine within each node first (local reduction, Twister 5.1), so that what goes between nodes is one
-// contribution of each node and not of each rank.
+// compute what else each rank would compute for itself, from n times as many messages. Both forms combine within each
+// node first (local reduction, Twister 5.1) where the operation and the order of the ranks allow it, so that what goes
+// between nodes is one contribution of each node and not of each rank. In the blocking form the node's first rank does
+// that; in an Operation, which no rank comes back to for the others' sake, the one that is the last to begin.
 //
 // All take intracommunicators; `comm` members call them in the same order. MPI_IN_PLACE is given where MPI has it, as
 // the address. An Operation uses `comm`, buffers and datatypes until it has ended.
@@ -66,11 +69,11 @@ int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, v
                    MPI_Datatype type, MPI_Op op);
 int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op, bool exclusive);
 
-// Of these, the form in which every rank sends to the root itself.
+// Of these, the form in which each rank of the root's node, and one of each other node, sends to the root.
 Operation reduce_to_root(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op,
                          int root);
-// The forms in which every rank hears of every other. Each takes its part of all contributions here, which is
-// the better form for long blocking ones, too.
+// The forms in which every rank hears of every other, or of its node. Each takes its part of all contributions here,
+// which is the better form for long blocking ones, too.
 Operation reduce_scatter_of_all(Runtime& runtime, const Communicator& comm, const void* in, void* out,
                                 const Numbers& counts, MPI_Datatype type, MPI_Op op);
 // And here all of them. REQUIRES: is_small() of what each contributes.

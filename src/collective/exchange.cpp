@@ -1,6 +1,7 @@
 #include "collective/exchange.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "mpi/runtime.h"
 
@@ -8,30 +9,71 @@ namespace spillway::collective {
 namespace {
 
 mpi::Address address_of(const Call& call, int rank, Step step) {
-  return mpi::Address{call.comm().peers[static_cast<size_t>(rank)], call.context(), call.comm().rank, call.tag(step)};
+  return mpi::Address{call.comm().peers[static_cast<size_t>(rank)], call.context(), call.sender(), call.tag(step)};
 }
 
+// The bytes of all parts as they travel.
+class PackedParts final : public message::ByteStream {
+ public:
+  explicit PackedParts(const Parts& parts) {
+    streams_.reserve(parts.size());
+    for (const TypedBuffer& part : parts) bytes_ += streams_.emplace_back(part).bytes();
+  }
+  uint64_t bytes() const { return bytes_; }
+
+  void read(void* out, uint64_t bytes) override {
+    for (auto* to = static_cast<std::byte*>(out); bytes != 0;) {
+      mpi::PackedStream& stream = streams_[part_];
+      const uint64_t some = std::min(bytes, stream.bytes() - read_of_part_);
+      stream.read(to, some);
+      to += some;
+      bytes -= some;
+      read_of_part_ += some;
+      if (read_of_part_ < stream.bytes()) continue;
+      ++part_;
+      read_of_part_ = 0;
+    }
+  }
+
+ private:
+  std::vector<mpi::PackedStream> streams_;  // made before anything is read: they may have to wait for room
+  uint64_t bytes_ = 0;
+  size_t part_ = 0;
+  uint64_t read_of_part_ = 0;
+};
+
 }  // namespace
+
+TypedBuffer length_of(const Parts& parts) {
+  TypedBuffer all{nullptr, 0, parts[0].type};
+  for (const TypedBuffer& part : parts) all.count += part.count;
+  return all;
+}
 
 void send_to(const Call& call, int rank, const TypedBuffer& buffer, Step step) {
   mpi::PackedStream packed(buffer);
   mpi::send(call.runtime(), address_of(call, rank, step), packed);
 }
 
-void send_to_others(const Call& call, const TypedBuffer& buffer, Step step) {
-  send_to_others_from(call, 0, buffer, step);
+void send_to_ranks(const Call& call, const std::vector<int>& ranks, const Parts& data, Step step) {
+  const Communicator& comm = call.comm();
+  std::vector<uint32_t> receivers;
+  receivers.reserve(ranks.size());
+  for (int rank : ranks)
+    if (rank != comm.rank) receivers.push_back(comm.peers[static_cast<size_t>(rank)]);
+  if (receivers.empty()) return;
+  PackedParts packed(data);
+  mpi::send_to_all(call.runtime(), address_of(call, comm.rank, step), receivers, packed, packed.bytes());
 }
 
-void send_to_others_from(const Call& call, int first, const TypedBuffer& buffer, Step step) {
-  const Communicator& comm = call.comm();
-  const int others = comm.size - first - (comm.rank >= first ? 1 : 0);
-  if (others == 0) return;
-  std::vector<uint32_t> receivers;
-  receivers.reserve(static_cast<size_t>(others));
-  for (int rank = first; rank < comm.size; ++rank)
-    if (rank != comm.rank) receivers.push_back(comm.peers[static_cast<size_t>(rank)]);
-  mpi::PackedStream packed(buffer);
-  mpi::send_to_all(call.runtime(), address_of(call, comm.rank, step), receivers, packed);
+void send_to_others(const Call& call, const TypedBuffer& buffer, Step step) {
+  send_to_ranks(call, ranks_from(call.comm(), 0), {buffer}, step);
+}
+
+std::vector<int> ranks_from(const Communicator& comm, int first) {
+  std::vector<int> ranks(static_cast<size_t>(comm.size - first));
+  std::iota(ranks.begin(), ranks.end(), first);
+  return ranks;
 }
 
 int copy_local(const TypedBuffer& from, const TypedBuffer& to) {

@@ -46,27 +46,35 @@ namespace {
 
 class OwnVector final : public Operand {
  public:
-  explicit OwnVector(const TypedBuffer& buffer) : rest_(buffer) {}
+  explicit OwnVector(Parts parts) : parts_(std::move(parts)) {}
 
   void read_into(const TypedBuffer& piece) override {
-    rest_.count = piece.count;
-    copy_local(rest_, piece);
-    rest_ = mpi::shifted(rest_, piece.count);
+    for (MPI_Count done = 0; done < piece.count;) {
+      TypedBuffer& rest = parts_[next_];
+      const MPI_Count count = std::min(piece.count - done, rest.count);
+      copy_local(piece_of(rest, 0, count), piece_of(piece, done, count));
+      done += count;
+      rest = piece_of(rest, count, rest.count - count);
+      if (rest.count == 0) ++next_;
+    }
   }
 
  private:
-  TypedBuffer rest_;
+  Parts parts_;
+  size_t next_ = 0;
 };
 
 // In one message or several.
 class ArrivedVector final : public Operand, private message::ByteStream {
  public:
-  ArrivedVector(Runtime& runtime, const Receives& come, size_t first, size_t count, uint64_t most_bytes)
-      : runtime_(runtime), come_(come), first_(first), end_(first + count), next_(first) {
+  ArrivedVector(Runtime& runtime, const Receives& come, size_t first, size_t count, uint64_t most_bytes,
+                Reading reading)
+      : runtime_(runtime), come_(come), first_(first), end_(first + count), next_(first), reading_(reading) {
     for (size_t i = first; i < end_; ++i) bytes_left_ += come.message(i).bytes;
     if (bytes_left_ > most_bytes) error_ = MPI_ERR_TRUNCATE;
   }
   ~ArrivedVector() override {
+    if (reading_ == Reading::first) return;
     for (size_t i = first_; i < end_; ++i) runtime_.store.release(come_.message(i).payload);
   }
 
@@ -90,6 +98,7 @@ class ArrivedVector final : public Operand, private message::ByteStream {
   Runtime& runtime_;
   const Receives& come_;
   size_t first_, end_, next_;  // messages
+  Reading reading_;
   std::optional<mpi::ArrivedStream> message_;
   uint64_t bytes_left_ = 0;  // of all
   int error_ = MPI_SUCCESS;
@@ -105,7 +114,7 @@ bool may_overlap(const TypedBuffer& a, const TypedBuffer& b) {
 
 std::unique_ptr<Operand> Arrivals::next(const TypedBuffer& buffer, size_t messages) {
   const size_t first = std::exchange(next_, next_ + messages);
-  return std::make_unique<ArrivedVector>(call_.runtime(), come_, first, messages, mpi::packed_bytes(buffer));
+  return std::make_unique<ArrivedVector>(call_.runtime(), come_, first, messages, mpi::packed_bytes(buffer), reading_);
 }
 
 Fold::Fold(const TypedBuffer& buffer, MPI_Op op)
@@ -115,15 +124,15 @@ Fold::Fold(const TypedBuffer& buffer, MPI_Op op)
       accumulated_{temporaries_[0].address(), 0, buffer.type},
       incoming_{temporaries_[1].address(), 0, buffer.type} {}
 
-void Fold::add_own(const TypedBuffer& buffer) { add(std::make_unique<OwnVector>(buffer)); }
+void Fold::add_own(const Parts& parts) { add(std::make_unique<OwnVector>(parts)); }
 
-void Fold::add_ranks(const std::vector<int>& ranks, int self, const TypedBuffer& own, Arrivals& arrivals) {
+void Fold::add_ranks(const std::vector<int>& ranks, int self, const Parts& own, Arrivals& arrivals) {
   operands_.reserve(operands_.size() + ranks.size());
   for (int rank : ranks)
     if (rank == self)
       add_own(own);
     else
-      add(arrivals.next(own));
+      add(arrivals.next(length_of(own)));
 }
 
 void Fold::begin_piece(MPI_Count count) {
@@ -164,12 +173,33 @@ void Fold::send_to(const Call& call, int rank, MPI_Count count) {
                  [&](MPI_Count, MPI_Count length) { collective::send_to(call, rank, fold_piece(length)); });
 }
 
-int fold_into(const Call& call, const Receives& come, const TypedBuffer& own, void* out, MPI_Op op) {
-  Arrivals arrivals(call, come);
-  Fold fold(own, op);
-  fold.add_ranks(call.comm().one_group().ranks(0), call.comm().rank, own, arrivals);
-  fold.put_into(call, TypedBuffer{out, own.count, own.type}, own);
-  return fold.error();
+void Fold::send_to_ranks(const Call& call, const std::vector<int>& ranks, MPI_Count count) {
+  if (count <= longest_) return collective::send_to_ranks(call, ranks, {fold_piece(count)});
+  const mpi::TypedTemporary memory(count, accumulated_.type);
+  const TypedBuffer whole{memory.address(), count, accumulated_.type};
+  for_each_piece(count, whole.type, [&](MPI_Count begin, MPI_Count length) {
+    copy_local(fold_piece(length), piece_of(whole, begin, length));
+  });
+  collective::send_to_ranks(call, ranks, {whole});
+}
+
+std::unique_ptr<Fold> fold_of_groups(const RankGroups& groups, int self, const TypedBuffer& own, MPI_Op op,
+                                     Arrivals& arrivals, size_t messages) {
+  const int own_group = groups.of(self);
+  auto of_group = std::make_unique<Fold>(own, op);
+  of_group->add_ranks(groups.ranks(own_group), self, {own}, arrivals);
+  if (groups.count() == 1) return of_group;
+  auto of_all = std::make_unique<Fold>(own, op);
+  for (int group = 0; group < groups.count(); ++group)
+    of_all->add(group == own_group ? std::move(of_group) : arrivals.next(own, messages));
+  return of_all;
+}
+
+int fold_groups_into(const Call& call, const RankGroups& groups, const TypedBuffer& own, void* out, MPI_Op op,
+                     Arrivals arrivals, size_t messages) {
+  const std::unique_ptr<Fold> fold = fold_of_groups(groups, call.comm().rank, own, op, arrivals, messages);
+  fold->put_into(call, TypedBuffer{out, own.count, own.type}, own);
+  return fold->error();
 }
 
 }  // namespace spillway::collective

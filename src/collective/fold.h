@@ -7,12 +7,14 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "collective/collective.h"
 #include "collective/exchange.h"
+#include "collective/selection.h"
 #include "mpi/typed_buffer.h"
 
 namespace spillway::collective {
@@ -60,10 +62,14 @@ class Operand {
   virtual int error() const { return MPI_SUCCESS; }
 };
 
-// The next messages that a call has received, each once.
+// Whether what is read of messages is read again later, from other operands: then they stay.
+enum class Reading { first, last };
+
+// The messages that a call has received, one after the other.
 class Arrivals {
  public:
-  Arrivals(const Call& call, const Receives& come) : call_(call), come_(come) {}
+  Arrivals(const Call& call, const Receives& come, size_t first = 0, Reading reading = Reading::last)
+      : call_(call), come_(come), next_(first), reading_(reading) {}
 
   // The vector that the next `messages` are, of the length of `buffer`. To be used while the receives live.
   std::unique_ptr<Operand> next(const TypedBuffer& buffer, size_t messages = 1);
@@ -71,7 +77,8 @@ class Arrivals {
  private:
   const Call& call_;
   const Receives& come_;
-  size_t next_ = 0;
+  size_t next_;
+  Reading reading_;
 };
 
 class Fold final : public Operand {
@@ -80,9 +87,9 @@ class Fold final : public Operand {
   Fold(const TypedBuffer& buffer, MPI_Op op);
 
   void add(std::unique_ptr<Operand> last) { operands_.push_back(std::move(last)); }
-  void add_own(const TypedBuffer& buffer);
+  void add_own(const Parts& parts);
   // Those of `ranks`: of this one `own`, of the others the next that have arrived.
-  void add_ranks(const std::vector<int>& ranks, int self, const TypedBuffer& own, Arrivals& arrivals);
+  void add_ranks(const std::vector<int>& ranks, int self, const Parts& own, Arrivals& arrivals);
 
   // Turns to the next `count` elements of all vectors, at most a piece.
   void begin_piece(MPI_Count count);
@@ -92,6 +99,9 @@ class Fold final : public Operand {
 
   // The fold of all that have been taken in.
   const TypedBuffer& value() const { return accumulated_; }
+
+  // The same without the last one of at least two.
+  const TypedBuffer& value_before() const { return incoming_; }
 
   // All of it.
   const TypedBuffer& fold_piece(MPI_Count count);
@@ -106,6 +116,9 @@ class Fold final : public Operand {
   // The next `count` elements, sent in pieces.
   void send_to(const Call& call, int rank, MPI_Count count);
 
+  // The next `count` elements, sent as one message.
+  void send_to_ranks(const Call& call, const std::vector<int>& ranks, MPI_Count count);
+
  private:
   MPI_Op op_;
   MPI_Count longest_;  // of the pieces
@@ -117,8 +130,16 @@ class Fold final : public Operand {
   TypedBuffer incoming_;
 };
 
-// The contributions of all others have come: folds them with `own`, in rank order, and leaves the result in `out`.
-// `own` may lie in the memory of the result, but not before its beginning. An MPI error class.
-int fold_into(const Call& call, const Receives& come, const TypedBuffer& own, void* out, MPI_Op op);
+// What becomes of a fold, whose pieces it takes from front to back.
+using Deliver = std::function<void(Fold&)>;
+
+// Of what has arrived, in this order: the vectors of the other ranks of this rank's group, then those that are folds of
+// other groups' already, of so many messages each. The fold of all, in the groups' order.
+std::unique_ptr<Fold> fold_of_groups(const RankGroups& groups, int self, const TypedBuffer& own, MPI_Op op,
+                                     Arrivals& arrivals, size_t messages);
+
+// Leaves it in `out`. `own` may lie in the memory of the result, but not before its beginning. An MPI error class.
+int fold_groups_into(const Call& call, const RankGroups& groups, const TypedBuffer& own, void* out, MPI_Op op,
+                     Arrivals arrivals, size_t messages);
 
 }  // namespace spillway::collective

@@ -63,6 +63,11 @@ int Receives::deliver_to(size_t i, const TypedBuffer& buffer) {
   return outcome.error;
 }
 
+void Receives::drop(size_t i) {
+  call_.runtime().store.release(receives_[i].matched->payload);
+  receives_[i].matched.reset();
+}
+
 int Receives::deliver_all(const std::function<TypedBuffer(int)>& part, int error) {
   for (size_t i = 0; i < count(); ++i) {
     const int another = deliver_to(i, part(rank_of(i)));

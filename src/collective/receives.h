@@ -46,6 +46,9 @@ class Receives {
   // All of them, to where part(rank) says. The result is of the first that went wrong, or `error`.
   int deliver_all(const std::function<TypedBuffer(int)>& part, int error);
 
+  // Gives the message of the i-th expected rank up.
+  void drop(size_t i);
+
   // The message of the i-th expected rank, for who does not move it at once.
   const message::Envelope& message(size_t i) const { return *receives_[i].matched; }
 

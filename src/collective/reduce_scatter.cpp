@@ -1,5 +1,5 @@
-#include "collective/fold.h"
-#include "collective/selection.h"
+#include "collective/combine_at_last.h"
+#include "collective/reduce_by_groups.h"
 #include "mpi/arguments.h"
 
 namespace spillway::collective {
@@ -12,19 +12,15 @@ int fold_at_first_rank(Runtime& runtime, const Communicator& comm, const TypedBu
                        const Numbers& counts, MPI_Op op) {
   const Call call(runtime, comm);
   const TypedBuffer mine{out, counts[comm.rank], own.type};
-  if (comm.rank != 0) {
-    send_to(call, 0, own);
-    return receive_pieces(call, kReduceScatter, 0, mine);
-  }
-  Receives receives(call, kReduceScatter);
-  receives.expect_all_but(0);
-  receives.wait();
-  Arrivals arrivals(call, receives);
-  Fold fold(own, op);
-  fold.add_ranks(comm.one_group().ranks(0), 0, own, arrivals);
-  fold.put_into(call, mine, own);
-  for (int rank = 1; rank < comm.size; ++rank) fold.send_to(call, rank, counts[rank]);
-  return fold.error();
+  const auto deliver = [&](Fold& fold) {
+    fold.put_into(call, mine, own);
+    for (int rank = 1; rank < comm.size; ++rank) fold.send_to(call, rank, counts[rank]);
+  };
+  const int error = reduce_by_groups(call, kReduceScatter, groups_to_reduce(runtime, comm, op), own,
+                                     TypedBuffer{nullptr, 0, own.type}, op, 0, deliver);
+  if (comm.rank == 0) return error;
+  const int error_of_receive = receive_pieces(call, kReduceScatter, 0, mine);
+  return error != MPI_SUCCESS ? error : error_of_receive;
 }
 
 }  // namespace
@@ -38,24 +34,45 @@ int reduce_scatter(Runtime& runtime, const Communicator& comm, const void* in, v
   return mpi::raise(comm.handle, fold_at_first_rank(runtime, comm, own, out, counts, op));
 }
 
-// Each rank gets its slice of all contributions and folds it.
+// Each rank gets its slice of what its group has contributed, and of what others have that is folded already, and folds
+// it.
 Operation reduce_scatter_of_all(Runtime& runtime, const Communicator& comm, const void* in, void* out,
                                 const Numbers& counts, MPI_Datatype type, MPI_Op op) {
   const Call call(runtime, comm);
-  Receives receives(call, kReduceScatter);
-  receives.expect_all_but(comm.rank);
+  const RankGroups& groups = groups_to_reduce(runtime, comm, op);
+  const int own_group = groups.of(comm.rank);
   TypedBuffer slice = mpi::input_buffer(in == MPI_IN_PLACE ? out : in, 0, type);
   TypedBuffer own;
+  Parts of_others;
   for (int rank = 0; rank < comm.size; ++rank) {
     slice.count = counts[rank];
     if (rank == comm.rank)
       own = slice;
-    else
+    else if (groups.of(rank) == own_group)
       send_to(call, rank, slice);
+    else
+      of_others.push_back(slice);
     slice = mpi::shifted(slice, slice.count);
   }
-  return Operation(std::move(receives),
-                   [call, own, out, op](Receives& come) { return fold_into(call, come, own, out, op); });
+
+  Receives receives(call, kReduceScatter);
+  int error_of_group = MPI_SUCCESS;
+  if (groups.count() > 1)
+    error_of_group = combine_at_last(call, groups, receives, of_others, op, [&](Fold& fold) {
+      const Call of_group = call.in_the_name_of(groups.first(own_group));
+      for (int rank : groups.others(own_group)) fold.send_to(of_group, rank, counts[rank]);
+    });
+  const size_t vectors_of_others = receives.count();
+  for (int rank : groups.ranks(own_group))
+    if (rank != comm.rank) receives.expect(rank);
+  size_t messages = 0;
+  for (int group = 0; group < groups.count(); ++group)
+    if (group != own_group) messages = expect_pieces(receives, groups.first(group), own);
+  return Operation(std::move(receives), [=, &groups](Receives& come) {
+    for (size_t i = 0; i < vectors_of_others; ++i) come.drop(i);
+    const int error = fold_groups_into(call, groups, own, out, op, Arrivals(call, come, vectors_of_others), messages);
+    return error_of_group != MPI_SUCCESS ? error_of_group : error;
+  });
 }
 
 }  // namespace spillway::collective

@@ -7,7 +7,7 @@
 namespace spillway::collective {
 namespace {
 
-constexpr int kMostRanksOfAll = 256;                         // with n ranks n * (n - 1) messages are under way
+constexpr int kMostRanksOfAll = 256;                         // n ranks of a node: n * (n - 1) messages under way
 constexpr uint64_t kMostBytesOfAll = 16 * mpi::kPieceBytes;  // that each rank takes
 
 // A message between nodes costs some 100 microseconds, in which a network moves so much at least, and with each more
@@ -36,8 +36,12 @@ bool is_small(const Communicator& comm, const TypedBuffer& contribution) {
 
 // By nodes, so that one vector of each goes over the network. What does not commute needs the order of the ranks.
 const RankGroups& groups_to_reduce(Runtime& runtime, const Communicator& comm, MPI_Op op) {
+  return commutes(op) ? comm.groups_by_node(runtime.self) : groups_in_order(runtime, comm);
+}
+
+const RankGroups& groups_in_order(Runtime& runtime, const Communicator& comm) {
   const RankGroups& by_node = comm.groups_by_node(runtime.self);
-  return by_node.are_contiguous() || commutes(op) ? by_node : comm.one_group();
+  return by_node.are_contiguous() ? by_node : comm.one_group();
 }
 
 // As many as there are groups share the work, and what goes in and out of one node: with one block the first would take

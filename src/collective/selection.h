@@ -18,6 +18,9 @@ bool is_small(const Communicator& comm, const TypedBuffer& contribution);
 // in the groups' order.
 const RankGroups& groups_to_reduce(Runtime& runtime, const Communicator& comm, MPI_Op op);
 
+// The same where the order of the ranks counts, whatever the operation.
+const RankGroups& groups_in_order(Runtime& runtime, const Communicator& comm);
+
 // Into how many blocks a vector is cut that all ranks get the reduction of: each is combined by another group's first
 // rank.
 int blocks_to_reduce(const RankGroups& groups, const TypedBuffer& contribution);

@@ -10,6 +10,7 @@
 #include "compression/compressor.h"
 #include "compression/decompressor.h"
 #include "compression/file_answer.h"
+#include "compression/kept_output.h"
 
 #define SPILLWAY_EXPORT __attribute__((visibility("default")))
 
@@ -21,6 +22,10 @@ struct MPI_D_Decompression : Decompressor {
 
 struct MPI_D_Compression : Compressor {
   using Compressor::Compressor;
+};
+
+struct MPI_D_Keeping : KeptOutput {
+  using KeptOutput::KeptOutput;
 };
 
 namespace {
@@ -74,6 +79,20 @@ SPILLWAY_EXPORT int MPI_D_Compress_finish(MPI_D_Compression* file) {
 }
 
 SPILLWAY_EXPORT void MPI_D_Compress_close(MPI_D_Compression* file) { delete file; }
+
+SPILLWAY_EXPORT MPI_D_Keeping* MPI_D_Keep_open(const char* path, int descriptor) {
+  return file_answer<MPI_D_Keeping*>(nullptr, [&] { return new MPI_D_Keeping(path, descriptor); });
+}
+
+SPILLWAY_EXPORT int MPI_D_Keep_write(MPI_D_Keeping* file, const void* from, size_t bytes) {
+  return file_answer(-1, [&] { return file->write({static_cast<const char*>(from), bytes}), 0; });
+}
+
+SPILLWAY_EXPORT int MPI_D_Keep_finish(MPI_D_Keeping* file) {
+  return file_answer(-1, [&] { return file->finish(), 0; });
+}
+
+SPILLWAY_EXPORT void MPI_D_Keep_close(MPI_D_Keeping* file) { delete file; }
 
 SPILLWAY_EXPORT const char* MPI_D_Part_suffix(void) { return suffix_of(part_codec); }
 

@@ -1,6 +1,7 @@
 #include "compression/output_parts.h"
 
 #include <spillway/mpid_files.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "compression/codec.h"
 #include "compression/file_answer.h"
@@ -24,16 +26,49 @@
 namespace spillway::compression {
 namespace {
 
+// Of a part that a restart may need: whoever writes it anew writes to another file until that one is whole.
+constexpr char kKept[] = ".whole.partial";
+
+struct State {
+  OutputPart part;
+  bool is_adopted = false;
+  bool is_new = true;    // not yet given to whoever keeps it
+  bool is_kept = false;  // this one, or an earlier one of that name
+};
+
 std::mutex mutex;
-bool waits = false;
-int (*task_count)() = nullptr;             // nullptr: no job runs
-std::map<std::string, std::string> parts;  // by the names that they have now
+bool keeps_tasks = false;
+int (*task_count)() = nullptr;       // nullptr: no job runs
+std::map<std::string, State> parts;  // by the names that they have now
 std::set<MPI_D_Publish_function> publishers;
 
 void rename_part(const std::string& partial, const std::string& path) {
   if (std::rename(partial.c_str(), path.c_str()) != 0)
     throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
 }
+
+int64_t modified_ns(const struct stat& status) {
+  return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+void fill_in_state(const std::string& path, OutputPart& part) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
+  part.bytes = static_cast<uint64_t>(status.st_size);
+  part.modified_ns = modified_ns(status);
+}
+
+bool is_at(const std::string& path, const OutputPart& part) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         static_cast<uint64_t>(status.st_size) == part.bytes && modified_ns(status) == part.modified_ns;
+}
+
+bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+// One of the job before may have its name, as that was lost while it gave names; or a task that was run again has
+// written it anew, perhaps in another process.
+bool is_of_others(const State& state) { return state.is_adopted && !is_at(state.part.partial, state.part); }
 
 struct PartName {
   int number;
@@ -56,37 +91,89 @@ std::optional<PartName> part_name(std::string_view name) {
   return part;
 }
 
-// With checkpoints a part of another format may be the same job's, from before.
+// Where a job is started again, a part of another format may be its own, from before.
 bool stays_beside(const PartName& found, const PartName& own) {
   const int count = task_count();
   if (own.number < count && found.number >= count) return true;
-  return found.format == own.format ? found.codec != own.codec : waits;
+  return found.format == own.format ? found.codec != own.codec : !keeps_tasks;
 }
 
 }  // namespace
 
-void begin_parts(bool waits_for_end, int (*count)()) {
+void begin_parts(bool keeps, int (*count)()) {
   const std::lock_guard lock(mutex);
-  waits = waits_for_end;
+  keeps_tasks = keeps;
   task_count = count;
+}
+
+std::vector<OutputPart> parts_to_keep() {
+  const std::lock_guard lock(mutex);
+  std::vector<OutputPart> kept;
+  for (auto& [partial, state] : parts) {
+    state.is_kept = true;
+    if (std::exchange(state.is_new, false)) kept.push_back(state.part);
+  }
+  return kept;
+}
+
+std::vector<OutputPart> all_parts_to_keep() {
+  const std::lock_guard lock(mutex);
+  std::vector<OutputPart> kept;
+  for (auto& [partial, state] : parts) {
+    state.is_kept = true;
+    kept.push_back(state.part);
+  }
+  return kept;
+}
+
+bool is_as_kept(const OutputPart& part) { return is_at(part.partial, part) || is_at(part.path, part); }
+
+bool is_gone(const OutputPart& part) {
+  if (exists(part.partial)) return false;
+  struct stat status {};
+  return stat(part.path.c_str(), &status) != 0 || modified_ns(status) < part.modified_ns;
+}
+
+void adopt_parts(const std::vector<OutputPart>& adopted) {
+  const std::lock_guard lock(mutex);
+  for (const OutputPart& part : adopted)
+    if (!parts.contains(part.partial) || is_as_kept(part))
+      parts[part.partial] = {.part = part, .is_adopted = true, .is_new = false, .is_kept = true};
+}
+
+std::vector<std::string> parts_at_hand() {
+  const std::lock_guard lock(mutex);
+  std::vector<std::string> names;
+  for (const auto& [partial, state] : parts)
+    if (!state.is_adopted || is_as_kept(state.part)) names.push_back(partial);
+  return names;
+}
+
+std::vector<std::string> parts_of_others() {
+  const std::lock_guard lock(mutex);
+  std::vector<std::string> names;
+  for (const auto& [partial, state] : parts)
+    if (state.is_adopted && !is_as_kept(state.part)) names.push_back(partial);
+  return names;
 }
 
 void publish_parts() {
   std::set<MPI_D_Publish_function> others;
   {
     const std::lock_guard lock(mutex);
-    waits = false;
     task_count = nullptr;
-    for (const auto& [partial, path] : parts) rename_part(partial, path);
+    for (const auto& [partial, state] : parts)
+      if (!is_of_others(state)) rename_part(partial, state.part.path);
     parts.clear();
     others.swap(publishers);
   }
-  for (const MPI_D_Publish_function publish : others) publish();
+  for (const MPI_D_Publish_function publish_others : others) publish_others();
 }
 
 void drop_parts() {
   const std::lock_guard lock(mutex);
-  for (const auto& [partial, path] : parts) unlink(partial.c_str());
+  for (const auto& [partial, state] : parts)
+    if (!state.is_kept) unlink(partial.c_str());
   parts.clear();
 }
 
@@ -99,17 +186,28 @@ extern "C" {
 SPILLWAY_EXPORT int MPI_D_Publish(const char* partial, const char* path) {
   return file_answer(-1, [&] {
     const std::lock_guard lock(mutex);
-    if (waits) {
-      parts[std::filesystem::absolute(partial)] = std::filesystem::absolute(path);
-    } else {
+    if (task_count == nullptr) {
       rename_part(partial, path);
+      return 0;
     }
+    OutputPart part{std::filesystem::absolute(partial), std::filesystem::absolute(path), 0, 0};
+    bool was_kept = false;
+    if (keeps_tasks) {
+      part.partial = part.path + kKept;
+      const auto before = parts.find(part.partial);
+      // Perhaps another process knows of it, as that which had the task in an earlier start is another one.
+      was_kept = before != parts.end() ? before->second.is_kept : exists(part.partial);
+      rename_part(partial, part.partial);
+    }
+    fill_in_state(part.partial, part);
+    parts[part.partial] = {.part = part, .is_kept = was_kept};
     return 0;
   });
 }
 
 SPILLWAY_EXPORT int MPI_D_Publish_later(MPI_D_Publish_function publish) {
   const std::lock_guard lock(mutex);
+  const bool waits = task_count != nullptr && !keeps_tasks;
   if (waits) publishers.insert(publish);
   return waits ? 1 : 0;
 }

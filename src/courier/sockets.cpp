@@ -6,6 +6,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 namespace spillway::courier {
 namespace {
 
@@ -17,6 +19,7 @@ constexpr int kIdleSeconds = 3;
 constexpr int kProbeSeconds = 1;
 constexpr int kProbes = 4;
 constexpr unsigned kDataTimeoutMs = 7000;
+constexpr unsigned kSilentMs = 3500;  // longer than until a living peer answers the first probe
 
 // A socket address of either family.
 struct Name {
@@ -115,6 +118,13 @@ base::Descriptor accept_connection(int listener) {
   base::Descriptor connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (connection) set_keepalive(connection.number());
   return connection;
+}
+
+bool is_silent(int socket) {
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return false;
+  return info.tcpi_probes > 0 || std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv) > kSilentMs;
 }
 
 void set_detection_by_data(int socket, bool is_on) {

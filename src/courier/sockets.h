@@ -34,6 +34,10 @@ int connect_error(int socket);
 // The next connection that has come; no socket, with errno, when there is none.
 base::Descriptor accept_connection(int listener);
 
+// Whether the peer, which has something to answer every three seconds, has not: it is about to be given up, unless it
+// was the network's fault.
+bool is_silent(int socket);
+
 // Whether a connection breaks too when data that were sent have not been taken for seven seconds. That notices a dead
 // peer even while data are on their way, when keepalive does not; but also breaks with a living one that has no room.
 void set_detection_by_data(int socket, bool is_on);

@@ -6,13 +6,23 @@
 // be registered runs first before a fork, and the first to be registered runs first after it. Libraries register when
 // they are loaded, before anybody calls MPI; hence this look at what they register (pthread_atfork, a part of each
 // library, calls it).
+//
+// The C library takes locks of its own after that, and its malloc's last, as it may be called while they are held. Its
+// lock of the list of streams, under which streams are flushed, is taken here first. While it registers handlers it
+// holds a lock, too, and allocates with its own malloc. That of the name service's configuration cannot be reached: a
+// thread that reads /etc/nsswitch.conf in the microseconds of another one's fork may wait for ever.
 #include <dlfcn.h>
 
 #include "interpose/fork.h"
 #include "interpose/managed_memory.h"
 #include "mpi/runtime.h"
 
-extern "C" void* __dso_handle;
+extern "C" {
+extern void* __dso_handle;
+void _IO_list_lock();
+void _IO_list_unlock();
+void _IO_list_resetlock();
+}
 
 namespace spillway::interpose {
 namespace {
@@ -21,6 +31,7 @@ using Handler = void (*)();
 using Register = int (*)(Handler prepare, Handler in_parent, Handler in_child, void* library);
 
 void before_fork() {
+  _IO_list_lock();
   small_heap().lock_for_fork();
   arena().lock_for_fork();
 }
@@ -28,12 +39,14 @@ void before_fork() {
 void after_fork_in_parent() {
   arena().unlock_after_fork_in_parent();
   small_heap().unlock_after_fork_in_parent();
+  _IO_list_unlock();
 }
 
 // A forked child has a copy of the rank's memory but is not the rank: it must neither charge nor free on its behalf.
 void after_fork_in_child() {
   arena().unlock_after_fork_in_child();
   small_heap().unlock_after_fork_in_child();
+  _IO_list_resetlock();  // the C library does that only where there were several threads
   mpi::forget_runtime();
 }
 
@@ -46,7 +59,7 @@ Register next_register() {
 
 void take_care_of_forks() {
   [[maybe_unused]] static const int registered =
-      next_register()(before_fork, after_fork_in_parent, after_fork_in_child, &__dso_handle);
+      next_register()(before_fork, after_fork_in_parent, after_fork_in_child, reinterpret_cast<void*>(&__dso_handle));
 }
 
 }  // namespace spillway::interpose
@@ -54,5 +67,6 @@ void take_care_of_forks() {
 extern "C" __attribute__((visibility("default"))) int __register_atfork(void (*prepare)(), void (*in_parent)(),
                                                                         void (*in_child)(), void* library) {
   spillway::interpose::take_care_of_forks();
+  const spillway::interpose::UnmanagedScope scope;
   return spillway::interpose::next_register()(prepare, in_parent, in_child, library);
 }

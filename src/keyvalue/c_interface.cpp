@@ -2,6 +2,7 @@
 #include <spillway/mpid.h>
 
 #include <climits>
+#include <cstdio>
 #include <memory>
 #include <new>
 #include <string>
@@ -9,8 +10,10 @@
 
 #include "base/error.h"
 #include "compression/codec.h"
+#include "compression/open_files.h"
 #include "compression/output_parts.h"
 #include "keyvalue/configuration.h"
+#include "keyvalue/control_connection.h"
 #include "keyvalue/failure.h"
 #include "keyvalue/job.h"
 #include "keyvalue/number_combiners.h"
@@ -39,33 +42,44 @@ std::string last_error;
 int last_code = MPI_SUCCESS;
 mpi_program::EndOfJob end_of_job("mpid");
 
+// Right before the process ends, as others of its threads may still write.
+void drop_output() {
+  compression::drop_parts();
+  compression::drop_open_files();
+}
+
 // Of a spill file, below which nobody knows of MPI, and of other threads. They end the process, and so the job.
 bool tell(const char* message) {
   std::string text = message;
   for (size_t at = 0; (at = text.find("--spill-dir", at)) != std::string::npos;)
     text.replace(at, std::string_view("--spill-dir").size(), MPI_D_SPILL_DIR);
   end_of_job.tell(text);
+  drop_output();
   return true;
 }
 
-[[noreturn]] void end_job(std::string_view cause) {
-  compression::drop_parts();
-  end_of_job.end(cause);
-}
-
-int refuse(int code, const std::string& cause) {
-  if (!returns_errors) end_job(cause);
-  last_error = cause;
-  last_code = code;
-  return code;
-}
-
-// mpidrun may be gone.
+// Another start of the job would not help. From any thread.
 void tell_over() {
   try {
-    job->tell_over();
-  } catch (const Failure&) {
+    if (job != nullptr) return job->tell_over();
+    ControlConnection::tell_over_without_job();
+  } catch (const Failure&) {  // mpidrun may be gone
   }
+}
+
+[[noreturn]] void end_job(std::string_view cause, bool is_for_good = false) {
+  std::fflush(nullptr);
+  end_of_job.tell(cause);
+  if (is_for_good) tell_over();  // which may take its time
+  drop_output();
+  end_of_job.abort();
+}
+
+[[noreturn]] void end_job_for_good(std::string_view cause) { end_job(cause, true); }
+
+// Where nothing is in the middle of something.
+bool is_survived(int code) {
+  return returns_errors && code != MPI_D_ERR_CHECKPOINT && (code != MPI_D_ERR_CONTROL || job == nullptr);
 }
 
 // Runs a function's body; what it throws becomes its code.
@@ -75,13 +89,15 @@ int answer(Body body) {
     body();
     return MPI_SUCCESS;
   } catch (const Failure& failure) {
-    if (failure.code() != MPI_D_ERR_CONTROL && !returns_errors && job != nullptr) tell_over();
-    if (failure.code() == MPI_D_ERR_CHECKPOINT || (failure.code() == MPI_D_ERR_CONTROL && job != nullptr))
-      end_job(failure.what());  // it is in the middle of something
-    return refuse(failure.code(), failure.what());
+    if (!is_survived(failure.code())) {
+      if (failure.code() == MPI_D_ERR_CONTROL) end_job(failure.what());
+      end_job_for_good(failure.what());
+    }
+    if (failure.code() == MPI_D_ERR_CONF && job == nullptr) tell_over();  // the program may end by itself
+    last_error = failure.what();
+    return last_code = failure.code();
   } catch (const spillway::shuffle::ProgramError& error) {  // in the middle of something, too
-    if (job != nullptr) tell_over();
-    end_of_job.end(error.what());
+    end_job_for_good(error.what());
   } catch (const std::bad_alloc&) {
     end_job("not enough memory\n  Remedy: use more processes, more memory, or a smaller MPI_D_MEMORY.");
   } catch (const std::exception& error) {
@@ -125,11 +141,13 @@ void init(int* argc, char*** argv, MPI_D_Mode mode, const MPI_D_Entry* conf) {
   }
   end_of_job.learn_place();
   base::set_fatal_sink(tell);
+  spillway::shuffle::set_before_end_of_process(tell_over);
   if (job != nullptr || has_finished) throw Failure(MPI_D_ERR_STATE, "MPI_D_Init() called twice", "call it once");
   const Configuration configuration = read_configuration(conf);
   compression::set_part_codec(configuration.output_codec);
   job = Job::make(mode, configuration).release();
-  compression::begin_parts(configuration.checkpoint_directory.empty(), task_count_of_side);
+  const bool keeps_tasks = !configuration.checkpoint_directory.empty();
+  compression::begin_parts(keeps_tasks, task_count_of_side);
 }
 
 }  // namespace
@@ -177,6 +195,16 @@ SPILLWAY_EXPORT int MPI_D_Comm_size(MPI_D_Comm comm, int* size) {
       throw Failure(MPI_D_ERR_COMM, "MPI_D_Comm_size(): neither COMM_BIPARTITE_O nor COMM_BIPARTITE_A");
     *size = comm == &kSideO ? running.placement().o_tasks() : running.placement().a_tasks();
   });
+}
+
+SPILLWAY_EXPORT int MPI_D_Is_nearest(int part) {
+  bool is_nearest = false;
+  answer([&] { is_nearest = running_job().is_nearest(part); });
+  return is_nearest ? 1 : 0;
+}
+
+SPILLWAY_EXPORT int MPI_D_Allgather(MPI_D_Bytes* bytes) {
+  return answer([&] { running_job().all_gather(*bytes); });
 }
 
 SPILLWAY_EXPORT int MPI_D_Next_task(void) {
@@ -314,5 +342,7 @@ SPILLWAY_EXPORT const char* MPI_D_Error_string(int code) {
 }
 
 SPILLWAY_EXPORT void MPI_D_Fail(const char* cause) { end_job(cause); }
+
+SPILLWAY_EXPORT void MPI_D_Fail_for_good(const char* cause) { end_job_for_good(cause); }
 
 }  // extern "C"

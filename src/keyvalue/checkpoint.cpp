@@ -4,22 +4,28 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "keyvalue/broadcast_bytes.h"
 #include "keyvalue/failure.h"
+#include "keyvalue/kept_parts.h"
 #include "shuffle/quiet_thread.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 namespace spillway::keyvalue {
+
+using compression::OutputPart;
+
 namespace {
 
 // Names of files; all others in the directory are left alone.
@@ -29,6 +35,10 @@ constexpr char kOfRound[] = "spillway-round-%d-%d";  // round, process
 constexpr char kLockFile[] = "spillway-lock";
 constexpr std::string_view kPartial = ".partial";
 constexpr char kCommandVariable[] = "MPI_D_CHECKPOINT_JOB";  // of mpidrun's: what it runs
+constexpr char kTokenVariable[] = "MPI_D_CHECKPOINT_TOKEN";  // of mpidrun's: the same in all its starts of the job
+// Servers of network file systems keep what a host that is lost has locked until its lease ends: NFS's for 90 s.
+constexpr std::chrono::seconds kLockPatience{120};
+constexpr std::chrono::milliseconds kLockInterval{200};
 constexpr char kRoundDone[] = "spillway-round-%d-done";
 constexpr uint32_t kBroadcast = shuffle::kEndOfWindow;  // the partition of a block that is what the driver broadcast
 
@@ -52,6 +62,20 @@ int first_number(const std::string& name, const char* format) {
   return numbers[0];
 }
 
+// Whose start has a lock file locked, or had.
+std::string token_in(const base::Descriptor& file) {
+  char token[256];
+  const ssize_t size = pread(file.number(), token, sizeof token, 0);
+  return {token, static_cast<size_t>(std::max<ssize_t>(size, 0))};
+}
+
+// Where that fails, a restart that finds the file locked is refused at once.
+void write_token(const base::Descriptor& file, const std::string& token) {
+  if (ftruncate(file.number(), 0) != 0) return;
+  if (pwrite(file.number(), token.data(), token.size(), 0) < 0) return;
+  fsync(file.number());  // for other hosts
+}
+
 // Two jobs with the same command, the same tasks and part files of the same names are taken for one.
 uint64_t number_of_job(const Placement& placement, const Configuration& configuration) {
   const char* command = std::getenv(kCommandVariable);
@@ -65,16 +89,6 @@ uint64_t number_of_job(const Placement& placement, const Configuration& configur
   return XXH3_64bits(text.data(), text.size()) | 1;  // 0 says that there is none
 }
 
-// There may be four of them: of the file that is filled, and of the one before, which is brought to the disk.
-size_t buffer_bytes_of(const Configuration& configuration) {
-  const uint64_t share = configuration.memory_bytes / 32 / storage::kBlockBytes * storage::kBlockBytes;
-  return std::clamp<uint64_t>(share, 32 << 10, 4 << 20);
-}
-
-void add_list(CheckpointWriter& writer, const shuffle::SortedList& list) {
-  for (const auto& block : list.blocks) writer.add_block(list.memory.data() + block.offset, block.bytes);
-}
-
 }  // namespace
 
 CheckpointDirectory::CheckpointDirectory(MPI_Comm communicator, const Placement& placement,
@@ -82,23 +96,38 @@ CheckpointDirectory::CheckpointDirectory(MPI_Comm communicator, const Placement&
     : communicator_(communicator),
       directory_(configuration.checkpoint_directory),
       job_(number_of_job(placement, configuration)),
-      buffer_bytes_(buffer_bytes_of(configuration)),
       process_(placement.process()),
       process_count_(placement.process_count()) {
   share_names();
 }
 
-// Held until the process ends, however it does. Of a file, and by fcntl: so it holds on a network file system, too.
+// Held until the process ends, however it does. A start that was lost with its host may hold it for longer: the next
+// one of the same mpidrun waits for that.
 void CheckpointDirectory::lock() {
+  const char* variable = std::getenv(kTokenVariable);
+  const std::string token = variable == nullptr ? "" : variable;
+  const auto end = std::chrono::steady_clock::now() + kLockPatience;
+  for (bool is_waiting = false; !try_lock(); is_waiting = true) {
+    if (token.empty() || token_in(lock_) != token || std::chrono::steady_clock::now() >= end)
+      throw Failure(MPI_D_ERR_CHECKPOINT, directory_ + " is in use by a job that runs, or cannot be written to",
+                    "name another directory with MPI_D_CHECKPOINT (--checkpoint), or wait for that job");
+    if (!is_waiting)
+      std::fprintf(stderr, "mpid: waiting until %s is not locked any more by the start before (at most %d s)\n",
+                   directory_.c_str(), static_cast<int>(kLockPatience.count()));
+    std::this_thread::sleep_for(kLockInterval);
+  }
+  write_token(lock_, token);
+}
+
+// Of a file, and by fcntl: so it holds on a network file system, too. False: somebody else has it.
+bool CheckpointDirectory::try_lock() {
   const std::string path = path_of(kLockFile);
   lock_ = base::Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  if (lock_ && fcntl(lock_.number(), F_OFD_SETLK, &whole) == 0) return;
-  if (errno == EAGAIN || errno == EACCES)
-    throw Failure(MPI_D_ERR_CHECKPOINT, directory_ + " is in use by a job that runs, or cannot be written to",
-                  "name another directory with MPI_D_CHECKPOINT (--checkpoint), or wait for that job");
+  if (lock_ && fcntl(lock_.number(), F_OFD_SETLK, &whole) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES) return false;
   throw Failure(MPI_D_ERR_CHECKPOINT, "cannot lock " + path + ": " + std::strerror(errno),
                 "name a directory of a file system that has locks with MPI_D_CHECKPOINT (--checkpoint)");
 }
@@ -106,7 +135,7 @@ void CheckpointDirectory::lock() {
 bool CheckpointDirectory::is_ours(const std::string& name) const {
   const std::string whole = is_partial(name) ? name.substr(0, name.size() - kPartial.size()) : name;
   return is_named(whole, kOfOTasks) || is_named(whole, kOfATask) || is_named(whole, kOfRound) ||
-         is_named(whole, kRoundDone);
+         is_named(whole, kRoundDone) || whole == kOfGathered;
 }
 
 void CheckpointDirectory::share_names() {
@@ -118,24 +147,36 @@ void CheckpointDirectory::share_names() {
       throw Failure(MPI_D_ERR_CHECKPOINT, "cannot make the directory " + directory_ + ": " + error.message(),
                     "name another one with MPI_D_CHECKPOINT (--checkpoint)");
     lock();
-    for (const std::string& name : checkpoint_names(directory_)) {
-      if (!is_ours(name)) continue;
-      if (is_partial(name)) {
+    std::vector<std::string> names = checkpoint_names(directory_);
+    std::erase_if(names, [&](const std::string& name) { return !is_ours(name); });
+    const bool is_of_no_use = refuses_all(names);
+    for (const std::string& name : names) {
+      if (is_partial(name) || is_of_no_use) {
         remove(name);
       } else {
         text += name + "\n";
       }
     }
+    if (is_of_no_use) remove(kOfGathered);
   }
   broadcast_bytes(communicator_, 0, text);
   for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
     names_.push_back(text.substr(begin, end - begin));
 }
 
+// Nobody knows how the records were divided. `names` then has all but the file itself, which is the last to go.
+bool CheckpointDirectory::refuses_all(std::vector<std::string>& names) const {
+  const auto gathered = std::find(names.begin(), names.end(), kOfGathered);
+  if (gathered == names.end() || open_if_whole(kOfGathered)) return false;
+  std::fprintf(stderr, "mpid: warning: nothing else in %s is used without it\n", directory_.c_str());
+  names.erase(gathered);
+  return true;
+}
+
 std::unique_ptr<CheckpointReader> CheckpointDirectory::open_if_whole(const std::string& name) const {
   auto reader = std::make_unique<CheckpointReader>(path_of(name));
   if (!reader->is_whole()) {
-    std::fprintf(stderr, "mpid: warning: %s is damaged, and is not used\n", path_of(name).c_str());
+    say_unused(name, "is damaged");
     return nullptr;
   }
   if (reader->job() != job_)
@@ -146,14 +187,32 @@ std::unique_ptr<CheckpointReader> CheckpointDirectory::open_if_whole(const std::
   return reader;
 }
 
+std::unique_ptr<CheckpointReader> CheckpointDirectory::open_with_parts(const std::string& name,
+                                                                       bool (*is_lost)(const OutputPart& part)) const {
+  std::unique_ptr<CheckpointReader> reader = open_if_whole(name);
+  if (!reader) return nullptr;
+  for (const OutputPart& part : parts_in(reader->note())) {
+    if (!is_lost(part)) continue;
+    say_unused(name,
+               "goes with " + part.partial + ", which " + (compression::is_gone(part) ? "is gone" : "has changed"));
+    return nullptr;
+  }
+  return reader;
+}
+
+void CheckpointDirectory::say_unused(const std::string& name, const std::string& cause) const {
+  std::fprintf(stderr, "mpid: warning: %s %s, and is not used\n", path_of(name).c_str(), cause.c_str());
+}
+
 std::unique_ptr<CheckpointWriter> CheckpointDirectory::writer_of(const std::string& name) const {
-  return std::make_unique<CheckpointWriter>(path_of(name), job_, buffer_bytes_);
+  return std::make_unique<CheckpointWriter>(path_of(name), job_);
 }
 
 void CheckpointDirectory::remove_all() const {
   if (process_ != 0) return;
   for (const std::string& name : checkpoint_names(directory_))
-    if (is_ours(name)) remove(name);
+    if (is_ours(name) && name != kOfGathered) remove(name);
+  remove(kOfGathered);  // which a start that finds any of the others needs
   remove(kLockFile);
 }
 
@@ -178,18 +237,26 @@ void MapReduceCheckpoint::read_own_files() {
   for (size_t i = 0; i < directory_.names().size(); ++i) {
     const std::string& name = directory_.names()[i];
     if (!directory_.is_own(i)) continue;
-    std::unique_ptr<CheckpointReader> reader = directory_.open_if_whole(name);
-    if (!reader) {
+    std::unique_ptr<CheckpointReader> reader =
+        directory_.open_with_parts(name, [](const OutputPart& part) { return !compression::is_as_kept(part); });
+    if (reader) {
+      compression::adopt_parts(parts_in(reader->note()));
+      read(name, std::move(reader));
+    } else {
       directory_.remove(name);
-    } else if (is_named(name, kOfATask)) {
-      a_done_.at(static_cast<size_t>(first_number(name, kOfATask))) = 1;
-    } else if (is_named(name, kOfOTasks)) {
-      for (const int task : reader->numbers()) ++o_done_.at(static_cast<size_t>(task));
-      readers_.push_back(std::move(reader));
     }
   }
   start_ = std::random_device()();
   MPI_Bcast(&start_, 1, MPI_UINT32_T, 0, directory_.communicator());
+}
+
+void MapReduceCheckpoint::read(const std::string& name, std::unique_ptr<CheckpointReader> reader) {
+  if (is_named(name, kOfATask)) {
+    a_done_.at(static_cast<size_t>(first_number(name, kOfATask))) = 1;
+  } else if (is_named(name, kOfOTasks)) {
+    for (const int task : reader->numbers()) ++o_done_.at(static_cast<size_t>(task));
+    readers_.push_back(std::move(reader));
+  }
 }
 
 void MapReduceCheckpoint::share(std::vector<int>& done) const {
@@ -203,6 +270,11 @@ void MapReduceCheckpoint::refuse_overlap() const {
                   directory_.path_of("") + " has the records of O task " + std::to_string(twice - o_done_.begin()) +
                       " more than once: two jobs have used it at the same time",
                   "empty it, or name another directory with MPI_D_CHECKPOINT (--checkpoint)");
+}
+
+bool MapReduceCheckpoint::is_restored() const {
+  const auto is_done = [](int count) { return count != 0; };
+  return std::any_of(o_done_.begin(), o_done_.end(), is_done) || std::any_of(a_done_.begin(), a_done_.end(), is_done);
 }
 
 std::vector<int> MapReduceCheckpoint::o_tasks_done() const {
@@ -220,10 +292,12 @@ void MapReduceCheckpoint::send_again(const CheckpointDirectory::TakeBlock& send)
   readers_.clear();
 }
 
-void MapReduceCheckpoint::keep(const shuffle::SortedList& list) {
+CheckpointWriter& MapReduceCheckpoint::writer() {
   if (!writer_) writer_ = directory_.writer_of(name_with(kOfOTasks, start_, directory_.process(), file_count_++));
-  add_list(*writer_, list);
+  return *writer_;
 }
+
+void MapReduceCheckpoint::keep(shuffle::SortedList& list) { writer().add_list(list); }
 
 bool MapReduceCheckpoint::is_commit_due() const {
   return !uncommitted_.empty() && base::now_ns() - last_commit_ns_ >= interval_ns_;
@@ -232,8 +306,7 @@ bool MapReduceCheckpoint::is_commit_due() const {
 void MapReduceCheckpoint::commit() {
   if (uncommitted_.empty()) return;
   finish_commits();
-  if (!writer_) keep({});
-  writer_->close(uncommitted_);
+  writer().close(uncommitted_, note_of(compression::parts_to_keep()));
   uncommitted_.clear();
   publisher_ = shuffle::quiet_thread([this, writer = std::shared_ptr<CheckpointWriter>(std::move(writer_))] {
     try {
@@ -252,7 +325,7 @@ void MapReduceCheckpoint::finish_commits() {
 
 void MapReduceCheckpoint::a_task_ended(int task) {
   const auto writer = directory_.writer_of(name_with(kOfATask, task));
-  writer->close({task});
+  writer->close({task}, note_of(compression::parts_to_keep()));
   writer->publish();
 }
 
@@ -308,7 +381,9 @@ bool RoundCheckpoint::find_round(int round) {
     const std::string name = name_of(round, i);
     const auto& names = directory_.names();
     const bool is_there = std::find(names.begin(), names.end(), name) != names.end();
-    std::unique_ptr<CheckpointReader> reader = is_there ? directory_.open_if_whole(name) : nullptr;
+    // Parts that have changed are of tasks of later rounds, which are run again.
+    std::unique_ptr<CheckpointReader> reader =
+        is_there ? directory_.open_with_parts(name, compression::is_gone) : nullptr;
     if (reader) {
       readers_.push_back(std::move(reader));
     } else {
@@ -321,10 +396,12 @@ bool RoundCheckpoint::find_round(int round) {
     return false;
   }
   last_round_ = round;
-  for (const auto& reader : readers_)
+  for (const auto& reader : readers_) {
+    compression::adopt_parts(parts_in(reader->note()));
     reader->for_each_block([&](const shuffle::BlockHeader& header, const char* block) {
       if (header.partition == kBroadcast) broadcasts_.emplace_back(block + sizeof header, header.bytes);
     });
+  }
   return true;
 }
 
@@ -344,16 +421,11 @@ void RoundCheckpoint::begin_round(int round) {
   writer_ = directory_.writer_of(name_of(round, directory_.process()));
 }
 
-void RoundCheckpoint::keep(const shuffle::SortedList& list) { add_list(*writer_, list); }
-
 void RoundCheckpoint::commit(const std::vector<std::string>& broadcasts) {
   if (directory_.process() == 0)
-    for (const std::string& bytes : broadcasts) {
-      const shuffle::BlockHeader header{shuffle::kBlockVersion, kBroadcast, bytes.size(), 0};
-      writer_->add_block(reinterpret_cast<const char*>(&header), sizeof header);
-      writer_->add_block(bytes.data(), bytes.size());
-    }
-  writer_->close({});
+    for (const std::string& bytes : broadcasts)
+      writer_->add_block({shuffle::kBlockVersion, kBroadcast, bytes.size(), 0}, bytes.data());
+  writer_->close({}, note_of(compression::all_parts_to_keep()));
   writer_->publish();
   writer_.reset();
   MPI_Barrier(directory_.communicator());

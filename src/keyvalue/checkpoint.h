@@ -3,7 +3,8 @@
 //
 // MapReduce: each process writes what it sends into a file, and every few seconds, between two O tasks, it completes
 // the file with the numbers of the tasks whose records these are. Whoever starts the job again sends these records
-// instead of running the tasks, and leaves out A tasks that have ended.
+// instead of running the tasks, and leaves out A tasks that have ended. Part files of these tasks must be as they were,
+// and get their names with all others.
 //
 // Iteration: each process writes what its A tasks send into a file of the round. A round is complete when process 0 has
 // written that, after all files were. At least two are kept: where a file of the last one was damaged, the job goes on
@@ -22,12 +23,16 @@
 #include <thread>
 #include <vector>
 
+#include "compression/output_parts.h"
 #include "keyvalue/checkpoint_file.h"
 #include "keyvalue/configuration.h"
 #include "keyvalue/placement.h"
 #include "shuffle/sorted_list.h"
 
 namespace spillway::keyvalue {
+
+// The file of keyvalue/gather_checkpoint.h.
+inline constexpr char kOfGathered[] = "spillway-gathered";
 
 // What both have in common: where the files are, of which job, and who says what.
 class CheckpointDirectory {
@@ -47,6 +52,10 @@ class CheckpointDirectory {
     return number % static_cast<size_t>(process_count_) == static_cast<size_t>(process_);
   }
   std::unique_ptr<CheckpointReader> open_if_whole(const std::string& name) const;
+  // The same, where no part file of its note is lost.
+  std::unique_ptr<CheckpointReader> open_with_parts(const std::string& name,
+                                                    bool (*is_lost)(const compression::OutputPart& part)) const;
+  void say_unused(const std::string& name, const std::string& cause) const;
   std::unique_ptr<CheckpointWriter> writer_of(const std::string& name) const;
   // Of no use any more, or never.
   void remove(const std::string& name) const { remove_checkpoint_file(path_of(name)); }
@@ -55,13 +64,14 @@ class CheckpointDirectory {
 
  private:
   void lock();
+  bool try_lock();
   void share_names();
+  bool refuses_all(std::vector<std::string>& names) const;
   bool is_ours(const std::string& name) const;
 
   MPI_Comm communicator_;
   std::string directory_;
   uint64_t job_;
-  size_t buffer_bytes_;
   int process_;
   int process_count_;
   base::Descriptor lock_;  // of process 0
@@ -76,12 +86,18 @@ class MapReduceCheckpoint {
 
   bool is_o_task_done(int task) const { return o_done_[static_cast<size_t>(task)]; }
   bool is_a_task_done(int task) const { return a_done_[static_cast<size_t>(task)]; }
+  bool is_restored() const;
+  const CheckpointDirectory& directory() const { return directory_; }
   std::vector<int> o_tasks_done() const;
   // What those tasks had sent, of which this process read some files; without what is for A tasks that have ended.
   void send_again(const CheckpointDirectory::TakeBlock& send);
 
-  // A list that is going to be sent, of tasks that have not been committed.
-  void keep(const shuffle::SortedList& list);
+  // A list that is going to be sent, of tasks that have not been committed. It must stay until release(), and what pads
+  // it is set.
+  void keep(shuffle::SortedList& list);
+  void release(const shuffle::SortedList& list) {
+    if (writer_) writer_->release(list);
+  }
   void o_task_ended(int task) { uncommitted_.push_back(task); }
   bool is_commit_due() const;
   // REQUIRES: all that the ended tasks have sent has been kept.
@@ -92,7 +108,9 @@ class MapReduceCheckpoint {
   void remove_all() const { directory_.remove_all(); }
 
  private:
+  CheckpointWriter& writer();
   void read_own_files();
+  void read(const std::string& name, std::unique_ptr<CheckpointReader> reader);
   void share(std::vector<int>& done) const;
   void refuse_overlap() const;
 
@@ -116,16 +134,27 @@ class RoundCheckpoint {
   RoundCheckpoint(MPI_Comm communicator, const Placement& placement, const Configuration& configuration);
 
   int last_round() const { return last_round_; }
+  const CheckpointDirectory& directory() const { return directory_; }
   // Of that round: what the driver had broadcast, call by call, and what A tasks had sent, of which this process read
   // some files.
   const std::vector<std::string>& broadcasts() const { return broadcasts_; }
   void send_again(const CheckpointDirectory::TakeBlock& send);
 
   void begin_round(int round);
-  void keep(const shuffle::SortedList& list);
+  // As those of MapReduceCheckpoint.
+  void keep(shuffle::SortedList& list) {
+    if (writer_) writer_->add_list(list);  // of a round that was restored, nothing is kept
+  }
+  void release(const shuffle::SortedList& list) {
+    if (writer_) writer_->release(list);
+  }
   // Collective, when all of the round's records have been kept. Afterwards it is not run again.
   void commit(const std::vector<std::string>& broadcasts);
-  void remove_all() const { directory_.remove_all(); }
+  // No list is used after that.
+  void remove_all() {
+    writer_.reset();
+    directory_.remove_all();
+  }
 
  private:
   bool find_round(int round);

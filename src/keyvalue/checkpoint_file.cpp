@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "keyvalue/failure.h"
-#include "shuffle/quiet_thread.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -21,18 +20,21 @@
 namespace spillway::keyvalue {
 namespace {
 
-constexpr uint64_t kMagic = 0x3330504343564b53;  // "SKVCCP03"
+constexpr uint64_t kMagic = 0x3430504343564b53;  // "SKVCCP04"
 constexpr size_t kReadBytes = 1 << 20;
+constexpr uint32_t kPadding = shuffle::kEndOfWindow - 1;  // the partition of a block that is nothing
 constexpr std::string_view kPartial = ".partial";
 
+// At the beginning, in a block of the disk of its own.
 struct Head {
   uint64_t magic;
   uint64_t job;
 };
-// Behind the blocks and the numbers.
+// Behind the blocks, the numbers and the note.
 struct Tail {
   uint64_t blocks_end;
   uint64_t number_count;
+  uint64_t note_bytes;
   uint64_t hash;  // of all that comes before it
   uint64_t magic;
 };
@@ -54,99 +56,80 @@ class CheckpointHash {
                                   "(--checkpoint)");
 }
 
-// False where it stays as it was.
-bool set_direct(const base::Descriptor& file, bool is_direct) {
-  const int flags = fcntl(file.number(), F_GETFL);
-  const int wanted = is_direct ? flags | O_DIRECT : flags & ~O_DIRECT;
-  return flags >= 0 && flags != wanted && fcntl(file.number(), F_SETFL, wanted) == 0;
-}
-
 }  // namespace
 
 struct CheckpointWriter::Hash : CheckpointHash {};
 
-CheckpointWriter::CheckpointWriter(std::string path, uint64_t job, size_t buffer_bytes)
-    : path_(std::move(path)),
-      partial_path_(path_ + std::string(kPartial)),
-      buffer_bytes_(buffer_bytes),
-      hash_(std::make_unique<Hash>()),
-      filling_(shuffle::aligned_buffer(buffer_bytes)),
-      writing_(shuffle::aligned_buffer(buffer_bytes)) {
+CheckpointWriter::CheckpointWriter(std::string path, uint64_t job)
+    : path_(std::move(path)), partial_path_(path_ + std::string(kPartial)), hash_(std::make_unique<Hash>()) {
   file_ = base::Descriptor(open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file_) fail("write", partial_path_, errno);
-  set_direct(file_, true);
   const Head head{kMagic, job};
-  append(&head, sizeof head);
+  own_.replace(sizeof head);
+  std::memcpy(own_.data(), &head, sizeof head);
+  writes_ = std::make_unique<compression::BackgroundWrites>(
+      file_.number(), [this](const char* data, size_t bytes) { hash_->add(data, bytes); });
+  write_padded(own_.data(), sizeof head);
 }
 
 CheckpointWriter::~CheckpointWriter() {
-  if (write_.joinable()) write_.join();
+  writes_.reset();
   if (!is_published_) unlink(partial_path_.c_str());
 }
 
-void CheckpointWriter::append(const void* data, size_t bytes) {
-  hash_->add(data, bytes);
-  const char* from = static_cast<const char*>(data);
-  appended_bytes_ += bytes;
-  while (bytes != 0) {
-    const size_t part = std::min(bytes, buffer_bytes_ - filled_);
-    std::memcpy(filling_.get() + filled_, from, part);
-    filled_ += part;
-    from += part;
-    bytes -= part;
-    if (filled_ == buffer_bytes_) flush();
-  }
-}
-
 // A job that ends for a full disk leaves nothing that fills it.
-void CheckpointWriter::fail_to_write(int error) const {
+void CheckpointWriter::refuse(int error) const {
+  if (error == 0) return;
   unlink(partial_path_.c_str());
   fail("write", partial_path_, error);
 }
 
-void CheckpointWriter::wait_for_write() {
-  if (write_.joinable()) write_.join();
-  if (write_error_ != 0) fail_to_write(write_error_);
+void CheckpointWriter::wait_for_writes(const char* data) { refuse(writes_->wait(data)); }
+
+void CheckpointWriter::begin_write(const char* data, size_t bytes) {
+  begun_bytes_ += bytes;
+  refuse(writes_->begin(data, bytes));
 }
 
-void CheckpointWriter::flush() {
-  wait_for_write();
-  filling_.swap(writing_);
-  write_ = shuffle::quiet_thread([this, bytes = std::exchange(filled_, 0)] { write_out(writing_.get(), bytes); });
+void CheckpointWriter::write_padded(char* data, size_t bytes) {
+  const size_t padded = shuffle::ListMemory::padded(bytes);
+  const shuffle::BlockHeader padding{shuffle::kBlockVersion, kPadding, padded - bytes - sizeof padding, 0};
+  std::memcpy(data + bytes, &padding, sizeof padding);
+  std::memset(data + bytes + sizeof padding, 0, padding.bytes);
+  begin_write(data, padded);
 }
 
-// All but the last part of a file have the full size.
-void CheckpointWriter::write_out(const char* data, size_t bytes) {
-  if (bytes % storage::kBlockBytes != 0) set_direct(file_, false);
-  for (size_t done = 0; done < bytes && write_error_ == 0;) {
-    const ssize_t written = write(file_.number(), data + done, bytes - done);
-    if (written >= 0) {
-      done += static_cast<size_t>(written);
-    } else if (errno == EINVAL && set_direct(file_, false)) {
-      continue;  // a file system that refuses it only now
-    } else if (errno != EINTR) {
-      write_error_ = errno;
-    }
-  }
+void CheckpointWriter::add_list(shuffle::SortedList& list) {
+  if (list.bytes() != 0) write_padded(list.memory.data(), list.bytes());
 }
 
-void CheckpointWriter::add_block(const char* block, size_t bytes) { append(block, bytes); }
+void CheckpointWriter::release(const shuffle::SortedList& list) {
+  if (list.memory.data() != nullptr) wait_for_writes(list.memory.data());
+}
 
-void CheckpointWriter::close(const std::vector<int>& numbers) {
-  const uint64_t blocks_end = appended_bytes_;
-  append(numbers.data(), numbers.size() * sizeof(int));
-  Tail tail{blocks_end, numbers.size(), 0, kMagic};
-  append(&tail, offsetof(Tail, hash));
+void CheckpointWriter::add_block(const shuffle::BlockHeader& header, const char* content) {
+  wait_for_writes();  // of what is there now
+  own_.replace(sizeof header + header.bytes);
+  std::memcpy(own_.data(), &header, sizeof header);
+  std::memcpy(own_.data() + sizeof header, content, header.bytes);
+  write_padded(own_.data(), sizeof header + header.bytes);
+}
+
+void CheckpointWriter::close(const std::vector<int>& numbers, const std::string& note) {
+  wait_for_writes();
+  Tail tail{begun_bytes_, numbers.size(), note.size(), 0, kMagic};
+  end_.assign(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(int));
+  end_ += note;
+  end_.append(reinterpret_cast<const char*>(&tail), offsetof(Tail, hash));
+  hash_->add(end_.data(), end_.size());
   tail.hash = hash_->result();
-  append(&tail.hash, sizeof tail - offsetof(Tail, hash));
-  flush();
+  end_.append(reinterpret_cast<const char*>(&tail.hash), sizeof tail - offsetof(Tail, hash));
+  begin_write(end_.data(), end_.size());
 }
 
 void CheckpointWriter::publish() {
-  wait_for_write();
-  filling_.reset();
-  writing_.reset();
-  if (fdatasync(file_.number()) != 0) fail_to_write(errno);
+  wait_for_writes();
+  if (fdatasync(file_.number()) != 0) refuse(errno);
   if (rename(partial_path_.c_str(), path_.c_str()) != 0) fail("name", path_, errno);
   is_published_ = true;
   file_.close();
@@ -187,15 +170,15 @@ bool CheckpointReader::is_whole() {
 
 bool CheckpointReader::has_whole_content() {
   Tail tail{};
-  if (job_ == 0 || size_ < sizeof(Head) + sizeof tail || !read_at(size_ - sizeof tail, &tail, sizeof tail))
+  if (job_ == 0 || size_ < storage::kBlockBytes + sizeof tail || !read_at(size_ - sizeof tail, &tail, sizeof tail))
     return false;
-  const uint64_t numbers_end = size_ - sizeof tail;
-  if (tail.magic != kMagic || tail.blocks_end < sizeof(Head) || tail.blocks_end > numbers_end ||
-      numbers_end - tail.blocks_end != tail.number_count * sizeof(int))
+  const uint64_t note_end = size_ - sizeof tail;
+  if (tail.magic != kMagic || tail.blocks_end < storage::kBlockBytes || tail.blocks_end > note_end ||
+      note_end - tail.blocks_end != tail.number_count * sizeof(int) + tail.note_bytes)
     return false;
   CheckpointHash hash;
   std::string chunk(kReadBytes, '\0');
-  const uint64_t hashed_end = numbers_end + offsetof(Tail, hash);
+  const uint64_t hashed_end = note_end + offsetof(Tail, hash);
   for (uint64_t offset = 0; offset < hashed_end; offset += chunk.size()) {
     const size_t bytes = std::min<uint64_t>(chunk.size(), hashed_end - offset);
     if (!read_at(offset, chunk.data(), bytes)) return false;
@@ -204,17 +187,22 @@ bool CheckpointReader::has_whole_content() {
   if (hash.result() != tail.hash) return false;
   blocks_end_ = tail.blocks_end;
   numbers_.resize(tail.number_count);
-  return read_at(blocks_end_, numbers_.data(), numbers_.size() * sizeof(int));
+  note_.resize(tail.note_bytes);
+  return read_at(blocks_end_, numbers_.data(), numbers_.size() * sizeof(int)) &&
+         read_at(note_end - note_.size(), note_.data(), note_.size());
 }
 
 void CheckpointReader::for_each_block(
     const std::function<void(const shuffle::BlockHeader& header, const char* block)>& take) {
   open_file();
   std::string block;
-  for (uint64_t offset = sizeof(Head); offset < blocks_end_; offset += block.size()) {
+  uint64_t next = 0;
+  for (uint64_t offset = storage::kBlockBytes; offset < blocks_end_; offset = next) {
     shuffle::BlockHeader header{};
     bool is_read = blocks_end_ - offset >= sizeof header && read_at(offset, &header, sizeof header) &&
                    header.bytes <= blocks_end_ - offset - sizeof header;
+    next = offset + sizeof header + header.bytes;
+    if (is_read && header.partition == kPadding) continue;
     if (is_read) {
       block.resize(sizeof header + header.bytes);
       is_read = read_at(offset, block.data(), block.size());

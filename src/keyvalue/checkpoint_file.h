@@ -1,4 +1,4 @@
-// A file of a checkpoint: blocks of records and a list of numbers, complete or not there at all.
+// A file of a checkpoint: blocks of records, a list of numbers and a note, complete or not there at all.
 //
 // It has another name until it is on the disk as a whole; a checksum of everything at its end tells one that was
 // damaged later. Its first bytes say of which job it is. Only the user may read it. Without MPI; errors are Failures of
@@ -9,54 +9,55 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "compression/background_writes.h"
+#include "shuffle/list_memory.h"
 #include "shuffle/record_format.h"
-#include "shuffle/run_cursor.h"
+#include "shuffle/sorted_list.h"
 
 namespace spillway::keyvalue {
 
-// What is added goes into one buffer while a thread writes another one, with O_DIRECT where the file system takes it:
-// the sender of the records waits for neither the disk nor a copy into the file cache, and little is left to be synced.
+// A thread writes lists from where they were sorted, with O_DIRECT where the file system takes it: the sender of the
+// records waits for neither the disk nor a copy, and little is left to be synced.
 class CheckpointWriter {
  public:
-  // `job` is a number that two different jobs hardly share. Each buffer has so many bytes, a multiple of
-  // storage::kBlockBytes.
-  CheckpointWriter(std::string path, uint64_t job, size_t buffer_bytes);
+  // `job` is a number that two different jobs hardly share.
+  CheckpointWriter(std::string path, uint64_t job);
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // With its header.
-  void add_block(const char* block, size_t bytes);
-  // Begins to write the rest; after that, another thread may call publish().
-  void close(const std::vector<int>& numbers);
+  // Sets what pads the list, which is written when those before are. It must stay until release().
+  void add_list(shuffle::SortedList& list);
+  // Waits until that list is written.
+  void release(const shuffle::SortedList& list);
+  // A block of its own, which is copied.
+  void add_block(const shuffle::BlockHeader& header, const char* content);
+  // All lists are written then. Begins to write the rest; after that, another thread may call publish().
+  void close(const std::vector<int>& numbers, const std::string& note = {});
   // Waits until all of it is on the disk, and gives it its name.
   void publish();
 
  private:
   struct Hash;
-  void append(const void* data, size_t bytes);
-  void flush();
-  void wait_for_write();
-  // Sets `write_error_`.
-  void write_out(const char* data, size_t bytes);
-  [[noreturn]] void fail_to_write(int error) const;
+  // Whole blocks of the disk, `bytes` of them used.
+  void write_padded(char* data, size_t bytes);
+  void begin_write(const char* data, size_t bytes);
+  // Until everything is written, or what is at `data`.
+  void wait_for_writes(const char* data = nullptr);
+  void refuse(int error) const;
 
   const std::string path_;
   const std::string partial_path_;
-  const size_t buffer_bytes_;
   base::Descriptor file_;
-  std::unique_ptr<Hash> hash_;
-  shuffle::AlignedBuffer filling_;
-  shuffle::AlignedBuffer writing_;
-  size_t filled_ = 0;
-  uint64_t appended_bytes_ = 0;
-  std::thread write_;
-  int write_error_ = 0;
+  std::unique_ptr<Hash> hash_;  // of all that has been written
+  shuffle::ListMemory own_;     // of what is no list
+  std::string end_;
+  uint64_t begun_bytes_ = 0;
   bool is_published_ = false;
+  std::unique_ptr<compression::BackgroundWrites> writes_;  // last: it writes from the others until it ends
 };
 
 class CheckpointReader {
@@ -68,6 +69,7 @@ class CheckpointReader {
   bool is_whole();
   // REQUIRES, as the next one: is_whole().
   const std::vector<int>& numbers() const { return numbers_; }
+  const std::string& note() const { return note_; }
   // Calls with each block, with its header, which stays until `take` returns.
   void for_each_block(const std::function<void(const shuffle::BlockHeader& header, const char* block)>& take);
 
@@ -82,6 +84,7 @@ class CheckpointReader {
   uint64_t job_ = 0;
   uint64_t blocks_end_ = 0;
   std::vector<int> numbers_;
+  std::string note_;
 };
 
 // Names in a directory, sorted.

@@ -20,6 +20,28 @@ namespace {
                 "look for mpidrun: it may have been killed; or unset MPI_D_CONTROL to run without it");
 }
 
+// A peer whose machine is dead or cut off is noticed while nothing is under way to it; a virtual machine may stand
+// still for a minute. One that is stopped is waited for, as the job is stopped with it; but not by a process that ends.
+constexpr int kPatienceSeconds = 10;
+constexpr int kIdleSeconds = 10;
+constexpr int kProbeSeconds = 10;
+constexpr int kProbes = 8;
+
+void set_option(const base::Descriptor& socket, int level, int name, int value) {
+  setsockopt(socket.number(), level, name, &value, sizeof value);
+}
+
+// 0: as long as it takes.
+void set_patience(const base::Descriptor& socket, int name, int seconds) {
+  const timeval patience{seconds, 0};
+  setsockopt(socket.number(), SOL_SOCKET, name, &patience, sizeof patience);
+}
+
+std::string secret() {
+  const char* secret = std::getenv(kControlSecretVariable);
+  return secret == nullptr ? "-" : secret;
+}
+
 base::Descriptor connect_to(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos) fail("MPI_D_CONTROL is '" + address + "', which is no address and port");
@@ -30,12 +52,17 @@ base::Descriptor connect_to(const std::string& address) {
   if (getaddrinfo(address.substr(0, colon).c_str(), address.c_str() + colon + 1, &hints, &found) != 0)
     fail("MPI_D_CONTROL is '" + address + "', which is no address and port");
   base::Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (socket) set_patience(socket, SO_SNDTIMEO, kPatienceSeconds);
   const bool is_connected = socket && connect(socket.number(), found->ai_addr, found->ai_addrlen) == 0;
-  const int error = errno;
+  const int error = errno == EINPROGRESS ? ETIMEDOUT : errno;
   freeaddrinfo(found);
   if (!is_connected) fail("cannot reach mpidrun at " + address + ": " + std::strerror(error));
-  const int yes = 1;
-  setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  set_patience(socket, SO_SNDTIMEO, 0);
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
   return socket;
 }
 
@@ -44,14 +71,22 @@ base::Descriptor connect_to(const std::string& address) {
 std::unique_ptr<ControlConnection> ControlConnection::open_if_named(const Placement& placement) {
   const char* address = std::getenv(kControlVariable);
   if (address == nullptr) return nullptr;
-  const char* secret = std::getenv(kControlSecretVariable);
   std::unique_ptr<ControlConnection> connection(new ControlConnection(connect_to(address)));
-  connection->send_line("hello " + std::to_string(kControlVersion) + " " + (secret == nullptr ? "-" : secret) + " " +
+  connection->send_line("hello " + std::to_string(kControlVersion) + " " + secret() + " " +
                         std::to_string(placement.process()) + " " + std::to_string(placement.mode()) + " " +
                         std::to_string(placement.o_tasks()) + " " + std::to_string(placement.a_tasks()));
   const std::string answer = connection->receive_line();
   if (answer != "welcome") throw Failure(MPI_D_ERR_CONF, "mpidrun has " + answer);
   return connection;
+}
+
+void ControlConnection::tell_over_without_job() {
+  const char* address = std::getenv(kControlVariable);
+  if (address == nullptr) return;
+  ControlConnection connection(connect_to(address));
+  set_patience(connection.socket_, SO_RCVTIMEO, kPatienceSeconds);
+  connection.send_line("over " + secret());
+  connection.receive_line();
 }
 
 void ControlConnection::send_line(const std::string& line) {
@@ -93,9 +128,17 @@ void ControlConnection::send_numbers(const std::string& word, const std::vector<
 
 void ControlConnection::tell_host(int host) { send_numbers("host", {host}); }
 void ControlConnection::tell_hosts_of_tasks(const std::vector<int>& hosts) { send_numbers("hosts", hosts); }
-void ControlConnection::tell_done(const std::vector<int>& tasks) { send_numbers("done", tasks); }
+void ControlConnection::tell_done(const std::vector<int>& o_tasks, const std::vector<int>& a_tasks) {
+  send_numbers("done", o_tasks);
+  send_numbers("done-a", a_tasks);
+}
 
 void ControlConnection::tell_over() { send_line("over"); }
+
+void ControlConnection::tell_over_at_end() {
+  set_patience(socket_, SO_SNDTIMEO, kPatienceSeconds);
+  tell_over();
+}
 
 void ControlConnection::report(const Figures& figures) { send_line("figures " + figures.line()); }
 

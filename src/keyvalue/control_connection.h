@@ -5,8 +5,9 @@
 // time, without an answer, and `task`, which is answered with the number of an O task, or -1 when all have been given
 // out that this process may run. Before the first `task`, `host NUMBER` says where the process is, and one process says
 // with `hosts NUMBER ...`, as often as it takes, where the O tasks' input is, from task 0 on (-1: anywhere); and with
-// `done TASK ...` which are not wanted. These are answered with `ok`. mpidrun closes the connection of whoever it does
-// not know.
+// `done TASK ...` and `done-a TASK ...` which O and A tasks an earlier start has done. These are answered with `ok`.
+// `over` says that another start would be of no use; a process without a job says `over SECRET` in place of `hello`,
+// which is answered with `ok`. mpidrun closes the connection of whoever it does not know.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@
 
 namespace spillway::keyvalue {
 
-inline constexpr int kControlVersion = 3;
+inline constexpr int kControlVersion = 4;
 inline constexpr char kControlVariable[] = "MPI_D_CONTROL";               // address:port
 inline constexpr char kControlSecretVariable[] = "MPI_D_CONTROL_SECRET";  // proves that somebody is of the job
 
@@ -27,6 +28,8 @@ class ControlConnection {
  public:
   // nullptr when mpidrun has not started this process. Throws Failure where it cannot be reached.
   static std::unique_ptr<ControlConnection> open_if_named(const Placement& placement);
+  // As tell_over_at_end(), of a process that has no job. Throws Failure.
+  static void tell_over_without_job();
 
   // The next O task, or -1.
   int next_task();
@@ -34,11 +37,13 @@ class ControlConnection {
   // the tasks.
   void tell_host(int host);
   void tell_hosts_of_tasks(const std::vector<int>& hosts);
-  // These are given to nobody. Before the first next_task() of any process.
-  void tell_done(const std::vector<int>& tasks);
+  // An earlier start has done these, and nobody is given one of them. Before the first next_task() of any process.
+  void tell_done(const std::vector<int>& o_tasks, const std::vector<int>& a_tasks);
   void report(const Figures& figures);
   // The job is done, or has failed for what another start of it would not change.
   void tell_over();
+  // The same of a process that ends, and waits no longer than a few seconds.
+  void tell_over_at_end();
 
  private:
   explicit ControlConnection(base::Descriptor socket) : socket_(std::move(socket)) {}

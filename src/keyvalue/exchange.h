@@ -56,6 +56,8 @@ class Exchange {
   void acknowledge(int sender);
 
   bool is_sending() const { return active_sends_ != 0 || !pieces_.empty() || unacknowledged_count_ != 0; }
+  // Whether MPI has still to take something.
+  bool has_unsent() const { return active_sends_ != 0 || !pieces_.empty(); }
   // Whether more than a few pieces wait for acknowledgements.
   bool is_stalled() const { return pieces_.size() > kMostSends; }
   bool is_receiving() const { return sink_ != nullptr && ended_senders_ < route_.sender_count; }

@@ -18,13 +18,9 @@ constexpr int kTagToO = 3;
 IterationJob::IterationJob(const Configuration& configuration) : Job(MPI_D_MODE_ITERATION, configuration) {
   phase_begin_ns_ = base::now_ns();
   if (configuration_.checkpoint_directory.empty()) return;
-  try {
-    checkpoint_ = std::make_unique<RoundCheckpoint>(communicator_, placement_, configuration_);
-  } catch (const Failure&) {
-    tell_over();
-    throw;
-  }
+  checkpoint_ = std::make_unique<RoundCheckpoint>(communicator_, placement_, configuration_);
   is_round_restored_ = checkpoint_->last_round() >= 0;
+  gathers_.emplace(checkpoint_->directory(), is_round_restored_);
   if (is_round_restored_) round_ = checkpoint_->last_round();
 }
 
@@ -45,6 +41,7 @@ std::unique_ptr<shuffle::RunStore> IterationJob::new_store(const Route& route) c
 void IterationJob::begin() {
   if (is_begun()) return;
   mark_begun();
+  if (gathers_) gathers_->commit();
   prepare_reduction();
   const size_t list_bytes = configuration_.partition_bytes;
   const Route to_a = placement_.to_a_tasks();
@@ -57,7 +54,9 @@ void IterationJob::begin() {
   } else {
     begin_round();
   }
-  if (checkpoint_) to_o_->show_lists_to([this](const shuffle::SortedList& list) { checkpoint_->keep(list); });
+  if (checkpoint_)
+    to_o_->show_lists_to([this](shuffle::SortedList& list) { checkpoint_->keep(list); },
+                         [this](const shuffle::SortedList& list) { checkpoint_->release(list); });
 }
 
 // The last round that was complete is over when the program begins, with all that its A tasks sent.

@@ -1,12 +1,15 @@
 #include "keyvalue/job.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
 #include "base/host_names.h"
 #include "compression/output_parts.h"
+#include "keyvalue/broadcast_bytes.h"
 #include "keyvalue/failure.h"
 #include "keyvalue/iteration_job.h"
 #include "keyvalue/map_reduce_job.h"
@@ -105,13 +108,8 @@ Job::Job(MPI_D_Mode mode, const Configuration& configuration)
   std::rotate(directories.begin(), directories.begin() + placement_.process() % std::ssize(directories),
               directories.end());
   control_ = ControlConnection::open_if_named(placement_);
-  try {
-    refuse_different_plans(communicator_, placement_, configuration);
-    if (!configuration.input_hosts.empty()) find_hosts();
-  } catch (const Failure& failure) {
-    if (failure.code() != MPI_D_ERR_CONTROL) tell_over();
-    throw;
-  }
+  refuse_different_plans(communicator_, placement_, configuration);
+  if (!configuration.input_hosts.empty()) find_hosts();
   begin_ns_ = base::now_ns();
 }
 
@@ -122,6 +120,30 @@ void Job::find_hosts() {
   control_->tell_host(task_hosts_.here());
   if (placement_.process() == 0) control_->tell_hosts_of_tasks(task_hosts_.of_tasks());
   MPI_Barrier(communicator_);  // nobody asks for a task before
+}
+
+bool Job::is_nearest(int part) {
+  if (nearest_.empty()) nearest_ = task_hosts_.own_tasks(placement_);
+  return std::binary_search(nearest_.begin(), nearest_.end(), part % placement_.o_tasks());
+}
+
+void Job::all_gather(MPI_D_Bytes& bytes) {
+  if (is_begun() || side_ != Side::none)
+    throw Failure(MPI_D_ERR_STATE, "MPI_D_Allgather() called in a task, or after the first one",
+                  "call it before the first task, in every process");
+  if (!gathers_ || !gathers_->restore(gathered_)) gather(bytes);
+  bytes = {gathered_.data(), gathered_.size()};
+}
+
+void Job::gather(const MPI_D_Bytes& bytes) {
+  const std::string own(static_cast<const char*>(bytes.data), bytes.size);
+  gathered_.clear();
+  for (int process = 0; process < placement_.process_count(); ++process) {
+    std::string of_process = process == placement_.process() ? own : std::string();
+    broadcast_bytes(communicator_, process, of_process);
+    gathered_ += of_process;
+  }
+  if (gathers_) gathers_->add(gathered_);
 }
 
 Job::~Job() { MPI_Comm_free(&communicator_); }
@@ -268,8 +290,31 @@ void Job::report_sometimes() {
   control_->report(current_figures());
 }
 
+// A part of a round that was restored, and that a later round had written anew, perhaps in another process.
+void Job::refuse_lost_parts() {
+  const std::vector<std::string> of_others = compression::parts_of_others();
+  int count = static_cast<int>(of_others.size());
+  MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_MAX, communicator_);
+  if (count == 0) return;
+  std::set<std::string> at_hand;
+  for (int process = 0; process < placement_.process_count(); ++process) {
+    std::string names;
+    if (process == placement_.process())
+      for (const std::string& name : compression::parts_at_hand()) names.append(name).push_back('\0');
+    broadcast_bytes(communicator_, process, names);
+    for (size_t begin = 0; begin < names.size(); begin += std::strlen(names.c_str() + begin) + 1)
+      at_hand.insert(names.c_str() + begin);
+  }
+  for (const std::string& name : of_others)
+    if (!at_hand.contains(name))
+      throw Failure(MPI_D_ERR_CHECKPOINT,
+                    name + " is lost, or has been changed, and is of a round that is not run again",
+                    "empty the directory of MPI_D_CHECKPOINT (--checkpoint), and start the job again");
+  MPI_Barrier(communicator_);  // where one of them is lost, nobody comes out of it
+}
+
 void Job::complete() {
-  MPI_Barrier(communicator_);
+  refuse_lost_parts();  // when all tasks of all processes have ended
   compression::publish_parts();
   MPI_Barrier(communicator_);  // then it is done, whatever happens to a process
   figures_ = current_figures();

@@ -9,10 +9,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "keyvalue/configuration.h"
 #include "keyvalue/control_connection.h"
 #include "keyvalue/figures.h"
+#include "keyvalue/gather_checkpoint.h"
 #include "keyvalue/placement.h"
 #include "keyvalue/record_shuffle.h"
 #include "keyvalue/task_hosts.h"
@@ -49,6 +51,11 @@ class Job {
   virtual bool may_receive() const { return side_ == Side::a; }
   const Configuration& configuration() const { return configuration_; }
 
+  // Whether this process looks at that part of the input before the tasks begin.
+  bool is_nearest(int part);
+  // Collective, before the first task: the bytes of all processes.
+  void all_gather(MPI_D_Bytes& bytes);
+
   virtual bool next_task() = 0;
   // REQUIRES: may_send().
   virtual void send(const void* key, const void* value) = 0;
@@ -61,7 +68,7 @@ class Job {
 
   // Another start of the job would be of no use.
   void tell_over() const {
-    if (control_) control_->tell_over();
+    if (control_) control_->tell_over_at_end();
   }
 
   // Of one mode; the others throw Failure.
@@ -110,6 +117,7 @@ class Job {
   shuffle::Combiner combiner_;
   std::optional<shuffle::RunMerge> records_;  // of the current task, or of the driver
   std::unique_ptr<ControlConnection> control_;
+  std::optional<GatherCheckpoint> gathers_;  // with checkpoints
   Side side_ = Side::none;
   int task_ = 0;
   Figures figures_;
@@ -117,6 +125,8 @@ class Job {
 
  private:
   void find_hosts();
+  void refuse_lost_parts();
+  void gather(const MPI_D_Bytes& bytes);
   shuffle::Record encoded(const void* key, const void* value) const;
   void send_record(RecordShuffle& shuffle, uint32_t partition, uint64_t hash, const shuffle::Record& record);
   uint32_t partition_by_program(int tasks, const void* key, const void* value) const;
@@ -125,6 +135,8 @@ class Job {
   std::string place_of_sent() const { return place(figures_.emitted_records - emitted_before_); }
   std::string place_of_received() const { return place(figures_.received_records - received_before_); }
 
+  std::vector<int> nearest_;  // O tasks whose input this process looks at, when it has been asked
+  std::string gathered_;
   MPI_D_Partition_function partition_ = nullptr;
   void* partition_user_ = nullptr;
   bool is_begun_ = false;

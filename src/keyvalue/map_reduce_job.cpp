@@ -10,9 +10,13 @@ constexpr int kTag = 1;
 }  // namespace
 
 MapReduceJob::MapReduceJob(MPI_D_Mode mode, const Configuration& configuration) : Job(mode, configuration) {
-  if (!is_common()) return;
-  refuse_checkpoint("common");
-  be_only_task();
+  if (is_common()) {
+    refuse_checkpoint("common");
+    be_only_task();
+  }
+  if (configuration_.checkpoint_directory.empty()) return;
+  checkpoint_ = std::make_unique<MapReduceCheckpoint>(communicator_, placement_, configuration_);
+  gathers_.emplace(checkpoint_->directory(), checkpoint_->is_restored());
 }
 
 void MapReduceJob::begin() {
@@ -27,18 +31,26 @@ void MapReduceJob::begin() {
                                              configuration_.partition_bytes, order_, combiner_);
   shuffle_->begin(store_.get());
   if (!control_) own_o_tasks_ = task_hosts_.own_tasks(placement_);
-  if (!configuration_.checkpoint_directory.empty()) begin_from_checkpoint();
+  if (checkpoint_) begin_from_checkpoint();
 }
 
 void MapReduceJob::begin_from_checkpoint() {
-  checkpoint_ = std::make_unique<MapReduceCheckpoint>(communicator_, placement_, configuration_);
-  if (control_ && placement_.process() == 0) control_->tell_done(checkpoint_->o_tasks_done());
-  MPI_Barrier(communicator_);  // nobody is given one of these
+  gathers_->commit();
+  if (control_ && placement_.process() == 0) control_->tell_done(checkpoint_->o_tasks_done(), a_tasks_done());
+  MPI_Barrier(communicator_);  // nobody is given one of these, or keeps something before that is on the disk
   checkpoint_->send_again([this](const shuffle::BlockHeader& header, const char* block) {
     shuffle_->send_block(header, block);
     report_sometimes();
   });
-  shuffle_->show_lists_to([this](const shuffle::SortedList& list) { checkpoint_->keep(list); });
+  shuffle_->show_lists_to([this](shuffle::SortedList& list) { checkpoint_->keep(list); },
+                          [this](const shuffle::SortedList& list) { checkpoint_->release(list); });
+}
+
+std::vector<int> MapReduceJob::a_tasks_done() const {
+  std::vector<int> tasks;
+  for (int task = 0; task < placement_.a_tasks(); ++task)
+    if (checkpoint_->is_a_task_done(task)) tasks.push_back(task);
+  return tasks;
 }
 
 int MapReduceJob::next_o_task() {

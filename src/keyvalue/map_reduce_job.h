@@ -27,6 +27,7 @@ class MapReduceJob final : public Job {
   bool is_common() const { return placement_.mode() == MPI_D_MODE_COMMON; }
   int next_o_task();
   void begin_from_checkpoint();
+  std::vector<int> a_tasks_done() const;  // by an earlier start
   bool begin_o_task();
   bool begin_a_task();
   void end_task();

@@ -21,12 +21,22 @@ void RecordShuffle::begin(shuffle::BlockSink* sink, Exchange::Acknowledges ackno
   if (has_ended_sending_) return;
   if (!sorter_) {
     sorter_ = std::make_unique<shuffle::ListSorter>(order_, route_.partition_count);
-    for (size_t i = 0; i < kLanes; ++i) {
-      lanes_.push_back(std::make_unique<shuffle::SendLane>(list_bytes_, order_, combiner_));
-      free_lanes_.push_back(lanes_.back().get());
-    }
+    add_lanes(keep_ ? kLanes + 1 : kLanes);
   }
   filling_ = free_lane();
+}
+
+void RecordShuffle::add_lanes(size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    lanes_.push_back(std::make_unique<shuffle::SendLane>(list_bytes_, order_, combiner_));
+    free_lanes_.push_back(lanes_.back().get());
+  }
+}
+
+void RecordShuffle::show_lists_to(UseList keep, UseList release) {
+  keep_ = std::move(keep);
+  release_ = std::move(release);
+  if (sorter_) add_lanes(1);
 }
 
 void RecordShuffle::send_in_next_list(uint32_t partition, uint64_t key_hash, const shuffle::Record& record) {
@@ -37,6 +47,7 @@ void RecordShuffle::send_in_next_list(uint32_t partition, uint64_t key_hash, con
 
 void RecordShuffle::pass_on_list() {
   past_.shuffled_records += filling_->list.entries().size();
+  release(*filling_);
   sorter_->start(*filling_);
   filling_ = nullptr;
 }
@@ -46,6 +57,7 @@ void RecordShuffle::flush() {
   if (!has_gathered() || free_lanes_.empty()) return;
   send_sorted(true);
   past_.shuffled_records += filling_->list.entries().size();
+  release(*filling_);
   shuffle::sort_list(filling_->list, order_, route_.partition_count, filling_->sorted);
   filling_->list.clear();
   send_list(*filling_);
@@ -60,6 +72,13 @@ void RecordShuffle::send_gathered() {
   send_sorted(true);
 }
 
+void RecordShuffle::flush_all() {
+  flush();
+  send_gathered();
+  while (exchange_->has_unsent()) exchange_->wait();
+  collect_lanes();
+}
+
 // A list may hold records of one window only.
 void RecordShuffle::end_window() {
   send_gathered();
@@ -69,6 +88,7 @@ void RecordShuffle::end_window() {
 
 void RecordShuffle::send_block(const shuffle::BlockHeader& header, const char* block) {
   shuffle::SendLane* lane = free_lane();
+  release(*lane);
   shuffle::SortedList& list = lane->sorted;
   const size_t bytes = sizeof header + header.bytes;
   if (list.memory.capacity() < bytes) list.memory.replace(bytes);

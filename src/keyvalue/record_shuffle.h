@@ -3,7 +3,7 @@
 // The program's thread is the only one that calls MPI. It adds records to a send partition list; a full one goes to the
 // sorter's thread, and the sorted ones from there through this thread to MPI, or to the sink of this process. Whenever
 // a list is full, and whenever it waits, this thread also takes what has come. So emitting, sorting, sending and
-// merging overlap, and the memory of all lists is bounded: there are kLanes.
+// merging overlap, and the memory of all lists is bounded: there are kLanes, and one more where they are kept.
 //
 // It waits for other threads of the process only where these wait for nobody (the sorter, the store), and for other
 // processes only in Exchange::wait(), which receives: no circle can form.
@@ -39,8 +39,10 @@ class RecordShuffle {
   RecordShuffle(MPI_Comm communicator, int tag, const Route& route, size_t list_bytes, const shuffle::KeyOrder& order,
                 const shuffle::Combiner& combiner);
 
-  // Shows `keep` each list that is sent from here on; nullptr: nobody.
-  void show_lists_to(std::function<void(const shuffle::SortedList&)> keep) { keep_ = std::move(keep); }
+  using UseList = std::function<void(shuffle::SortedList& list)>;
+  // Shows `keep` each list that is sent from here on, which it may use, and set what pads it, until it returns from
+  // `release`.
+  void show_lists_to(UseList keep, UseList release);
 
   const Route& route() const { return route_; }
   bool is_begun() const { return exchange_ != nullptr; }
@@ -57,6 +59,8 @@ class RecordShuffle {
   void flush();
   // The same, whatever it has to wait for.
   void send_gathered();
+  // The same, and waits until all of it is on its way: nothing is left that takes another call.
+  void flush_all();
   void end_window();
   // Sends a block, with its header, of records that were sorted before.
   void send_block(const shuffle::BlockHeader& header, const char* block);
@@ -76,11 +80,16 @@ class RecordShuffle {
   Figures figures() const;
 
  private:
-  static constexpr size_t kLanes = 3;  // one is filled, one sorted, one sent
+  static constexpr size_t kLanes = 3;  // one is filled, one sorted, one sent; and one may be kept
 
+  void add_lanes(size_t count);
   void send_in_next_list(uint32_t partition, uint64_t key_hash, const shuffle::Record& record);
   void pass_on_list();
   void send_list(shuffle::SendLane& lane);
+  // Before another list is sorted into it.
+  void release(shuffle::SendLane& lane) {
+    if (release_) release_(lane.sorted);
+  }
   void send_sorted(bool waits);
   shuffle::SendLane* free_lane();
   void collect_lanes();
@@ -97,7 +106,8 @@ class RecordShuffle {
   std::vector<shuffle::SendLane*> free_lanes_;
   std::unique_ptr<shuffle::ListSorter> sorter_;
   std::unique_ptr<Exchange> exchange_;
-  std::function<void(const shuffle::SortedList&)> keep_;
+  UseList keep_;
+  UseList release_;
   bool has_ended_sending_ = false;
   Figures past_;  // of what has been passed on, and of the passes that are over
 };

@@ -66,7 +66,7 @@ void StreamingJob::flush() {
   begin();
   if (!queue_) {
     if (window_end_ns_ != 0) keep_time(base::now_ns());
-    shuffle_->flush();
+    shuffle_->flush_all();
   } else {
     shuffle_->progress();
   }

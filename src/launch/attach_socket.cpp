@@ -39,7 +39,9 @@ std::optional<ucred> credentials_of(int socket) {
   return credentials;
 }
 
-Descriptor make_socket(int flags) { return Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0)); }
+base::Descriptor make_socket(int flags) {
+  return base::Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
+}
 
 }  // namespace
 
@@ -55,31 +57,32 @@ std::string random_socket_name() {
   return name;
 }
 
-Descriptor listen_on(const std::string& name) {
-  Descriptor listener = make_socket(SOCK_NONBLOCK);
+base::Descriptor listen_on(const std::string& name) {
+  base::Descriptor listener = make_socket(SOCK_NONBLOCK);
   const Address address = abstract_address(name);
   if (!listener || bind(listener.number(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0 ||
       listen(listener.number(), kBacklog) != 0)
-    return Descriptor();
+    return base::Descriptor();
   return listener;
 }
 
-Descriptor connect_to(const std::string& name) {
-  Descriptor connection = make_socket(0);
+base::Descriptor connect_to(const std::string& name) {
+  base::Descriptor connection = make_socket(0);
   const Address address = abstract_address(name);
   if (!connection || connect(connection.number(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0)
-    return Descriptor();
+    return base::Descriptor();
   const std::optional<ucred> listener = credentials_of(connection.number());  // somebody may have taken the name
-  return listener && listener->uid == geteuid() ? std::move(connection) : Descriptor();
+  return listener && listener->uid == geteuid() ? std::move(connection) : base::Descriptor();
 }
 
 Peer accept_peer(int listener) {
   Peer peer;
-  peer.socket = Descriptor(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  peer.socket = base::Descriptor(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (!peer.socket) return peer;
   const std::optional<ucred> credentials = credentials_of(peer.socket.number());
   if (!credentials || credentials->uid != geteuid()) {
     peer.socket.close();
+    errno = EPERM;
     return peer;
   }
   peer.pid = credentials->pid;

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "launch/descriptor.h"
+#include "base/descriptor.h"
 #include "node/attach_protocol.h"
 
 namespace spillway::launch {
@@ -20,13 +20,13 @@ using node::MessageKind;
 std::string random_socket_name();
 
 // Both return an empty Descriptor and leave the cause in errno.
-Descriptor listen_on(const std::string& name);
-Descriptor connect_to(const std::string& name);
+base::Descriptor listen_on(const std::string& name);
+base::Descriptor connect_to(const std::string& name);
 
-// Takes one waiting connection. Those of other users are closed at once; then, and when none waits, the result is
-// empty.
+// Takes one waiting connection. Those of other users are closed at once; then, and when none can be taken, the result
+// is empty, with errno.
 struct Peer {
-  Descriptor socket;
+  base::Descriptor socket;
   pid_t pid = 0;
 };
 Peer accept_peer(int listener);

@@ -7,8 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include "courier/sockets.h"
-
 namespace spillway::launch {
 namespace {
 
@@ -29,7 +27,7 @@ static_assert(sizeof(Header) == 28);
 
 }  // namespace
 
-ControlConnection::ControlConnection(EventLoop& loop, Descriptor socket, Handler on_message,
+ControlConnection::ControlConnection(EventLoop& loop, base::Descriptor socket, Handler on_message,
                                      std::function<void()> on_end)
     : loop_(loop), socket_(std::move(socket)), on_message_(std::move(on_message)), on_end_(std::move(on_end)) {
   loop_.watch(socket_.number(), EPOLLIN, [this] { ready(); });

@@ -7,7 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "launch/descriptor.h"
+#include "base/descriptor.h"
+#include "courier/sockets.h"
 #include "launch/event_loop.h"
 
 namespace spillway::launch {
@@ -59,7 +60,7 @@ class ControlConnection {
 
   // Calls `on_message` for each message, and `on_end` once, when the other side is gone or does not speak as we do; the
   // connection may be destroyed there.
-  ControlConnection(EventLoop& loop, Descriptor socket, Handler on_message, std::function<void()> on_end);
+  ControlConnection(EventLoop& loop, base::Descriptor socket, Handler on_message, std::function<void()> on_end);
   ~ControlConnection();
   ControlConnection(const ControlConnection&) = delete;
   ControlConnection& operator=(const ControlConnection&) = delete;
@@ -69,6 +70,8 @@ class ControlConnection {
   void trust() { most_text_bytes_ = kMostTextBytes; }
   // It speaks as we do, but in another version.
   bool is_of_other_version() const { return is_of_other_version_; }
+  // The other side has missed a sign of life.
+  bool is_silent() const { return courier::is_silent(socket_.number()); }
   // The numeric address of the other side.
   std::string peer_address() const;
 
@@ -79,7 +82,7 @@ class ControlConnection {
   bool take_messages(const std::shared_ptr<bool>& is_alive);
 
   EventLoop& loop_;
-  Descriptor socket_;
+  base::Descriptor socket_;
   Handler on_message_;
   std::function<void()> on_end_;
   std::string input_, output_;

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -14,11 +15,16 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "launch/patience.h"
+#include "launch/process_times.h"
 
 namespace spillway::launch {
 namespace {
 
-constexpr useconds_t kPauseUs = 1000;
+constexpr useconds_t kPauseUs = 1000, kLongestPauseUs = 32000;
+constexpr uint64_t kSecond = 1000000000;
+constexpr uint64_t kPatienceWithDeviceNs = 5 * kSecond;
+constexpr uint64_t kPatienceNs = 120 * kSecond;
 
 // Parent of a process, from the field after its name in /proc/<pid>/stat; the name may hold spaces and parentheses.
 pid_t parent_of(const char* process) {
@@ -33,13 +39,19 @@ pid_t parent_of(const char* process) {
   return parent;
 }
 
-void kill_children() {
+std::vector<Endless> kill_children() {
+  std::vector<Endless> children;
   const std::unique_ptr<DIR, int (*)(DIR*)> processes(opendir("/proc"), closedir);
-  if (!processes) return;
+  if (!processes) return children;
   const pid_t self = getpid();
   while (const dirent* entry = readdir(processes.get()))
     if (isdigit(static_cast<unsigned char>(entry->d_name[0])) && parent_of(entry->d_name) == self)
-      kill(atoi(entry->d_name), SIGKILL);
+      children.push_back({atoi(entry->d_name), '?'});
+  for (Endless& child : children) {
+    kill(child.process, SIGKILL);
+    child.state = state_of_last_threads(child.process);
+  }
+  return children;
 }
 
 }  // namespace
@@ -55,13 +67,20 @@ void let_descendants_end(uint64_t patience_ns) {
   }
 }
 
-void end_descendants() {
-  for (;;) {
-    const pid_t ended = waitpid(-1, nullptr, WNOHANG);
-    if (ended > 0) continue;
-    if (ended < 0 && errno == ECHILD) return;
-    kill_children();
-    usleep(kPauseUs);
+std::vector<Endless> end_descendants() {
+  const uint64_t pause_ns = uint64_t{kLongestPauseUs} * 1000;
+  Patience in_all(pause_ns, base::now_ns()), with_device = in_all;
+  for (useconds_t pause_us = kPauseUs;; pause_us = std::min(2 * pause_us, kLongestPauseUs)) {
+    for (pid_t ended; (ended = waitpid(-1, nullptr, WNOHANG)) != 0;)
+      if (ended < 0 && errno == ECHILD) return {};
+    std::vector<Endless> left = kill_children();
+    const uint64_t now = base::now_ns();
+    in_all.look(now);
+    with_device.look(now);
+    const auto waits = [](const Endless& child) { return child.state == 'D'; };
+    if (!std::all_of(left.begin(), left.end(), waits)) with_device.start_anew(now);
+    if (with_device.waited_ns() > kPatienceWithDeviceNs || in_all.waited_ns() > kPatienceNs) return left;
+    usleep(pause_us);
   }
 }
 

@@ -130,6 +130,10 @@ Failure failure_of_fatal(const std::string& text, int wait_status) {
   return failure;
 }
 
+Failure failure_of_unsuitable_host(const std::string& host, const std::string& why) {
+  return failure_of_fatal("host " + host + " cannot take part\n  Cause:  " + why, 0);
+}
+
 Failure failure_of_lost_library() {
   Failure failure = failure_of_missing_finalize();
   failure.what = "left MPI without calling MPI_Finalize";
@@ -180,6 +184,28 @@ void quote_launcher(Failure& failure, const std::string& own_errors) {
   if (own_errors.find("stdin") != std::string::npos)
     failure.remedy =
         "let the program read a file: MPICH's launcher gives up when rank 0 leaves its standard input unread";
+}
+
+std::string text_of_endless(const std::vector<Endless>& processes) {
+  std::string text;
+  for (const auto& [process, state] : processes) {
+    text += (text.empty() ? "process " : "; process ") + std::to_string(process) + " does not end: ";
+    text += state == 'D' ? "it waits for a device or file system that does not answer (state D in ps)"
+                         : std::string("it was killed, and is in state ") + state + " (ps)";
+  }
+  return text;
+}
+
+std::string text_of_silent_hosts(const std::vector<std::string>& hosts) {
+  std::string names;
+  for (const std::string& host : hosts) names += (names.empty() ? "" : ", ") + host;
+  return "spillway: all ranks have ended well, but the node agent (spillway-node) did not answer at the end: host " +
+         names +
+         "\n"
+         "  Cause:  the machine went down, its network was cut, or somebody stopped the agent (SIGSTOP).\n"
+         "  Effect: the summary may lack what the host's ranks did last, and files of the MPI library may be left in "
+         "its /dev/shm.\n"
+         "  Remedy: see whether the host can be reached, and what is in its /dev/shm.\n";
 }
 
 std::string headline(const Failure& failure) {

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "launch/descendants.h"
 
 namespace spillway::launch {
 
@@ -28,6 +31,7 @@ Failure failure_of_missing_finalize();
 // Of a rank that gave up with a message of its own.
 Failure failure_of_fatal(const std::string& text, int wait_status);
 
+Failure failure_of_unsuitable_host(const std::string& host, const std::string& why);
 Failure failure_of_lost_library();
 Failure failure_of_lost_parent();
 Failure failure_of_mpi_launcher(const std::string& name, int wait_status, bool any_rank_started);
@@ -35,6 +39,12 @@ Failure failure_of_interrupt(int signal_number);
 
 // Adds to the cause what the launcher says of its own errors, where they may be the cause.
 void quote_launcher(Failure& failure, const std::string& own_errors);
+
+// "process 4711 does not end: ...", of those that are still there, however hard they were killed.
+std::string text_of_endless(const std::vector<Endless>& processes);
+
+// Of hosts whose agents did not answer when all of the job's ranks had ended well.
+std::string text_of_silent_hosts(const std::vector<std::string>& hosts);
 
 // "rank 3 on host vm (process 4711) was killed by signal 9 (Killed)"
 std::string headline(const Failure& failure);

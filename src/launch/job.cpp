@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "base/clock.h"
@@ -29,8 +28,11 @@ constexpr uint64_t kPatienceForExit = 2000 * kMillisecond;
 
 }  // namespace
 
-Job::Job(Nodes& nodes, uint32_t world_size, std::string mpi_launcher_name)
-    : nodes_(nodes), mpi_launcher_name_(std::move(mpi_launcher_name)), ranks_(world_size) {}
+Job::Job(Nodes& nodes, uint32_t world_size, std::string mpi_launcher_name, TellUser tell_user)
+    : nodes_(nodes),
+      mpi_launcher_name_(std::move(mpi_launcher_name)),
+      tell_user_(std::move(tell_user)),
+      ranks_(world_size) {}
 
 void Job::parent_came(int rank, int /*pid*/) {
   Rank& entry = ranks_[rank];
@@ -119,9 +121,13 @@ void Job::rank_gave_up(int rank, const std::string& text, int wait_status) {
   fail(rank, failure_of_fatal(text, wait_status));
 }
 
+void Job::node_gave_up(const std::string& host, const std::string& why) {
+  host_unreachable(failure_of_unsuitable_host(host, why));
+}
+
 // Nodes mostly have the same to say: the first one that does speaks for all.
 void Job::warn(const std::string& text) {
-  if (warnings_.insert(text).second) fprintf(stderr, "spillway: %s\n", text.c_str());
+  if (warnings_.insert(text).second) tell_user_("spillway: " + text + "\n");
 }
 
 void Job::interrupted(int signal_number) {

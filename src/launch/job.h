@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,7 +26,10 @@ namespace spillway::launch {
 
 class Job final : public JobEvents {
  public:
-  Job(Nodes& nodes, uint32_t world_size, std::string mpi_launcher_name);
+  using TellUser = std::function<void(const std::string&)>;
+
+  // Warnings are told to the user by `tell_user`, which must not wait.
+  Job(Nodes& nodes, uint32_t world_size, std::string mpi_launcher_name, TellUser tell_user);
 
   void parent_came(int rank, int pid) override;
   void program_started(int rank, int pid) override;
@@ -37,6 +41,7 @@ class Job final : public JobEvents {
   void rank_finalized(int rank) override;
   void rank_left_finalize(int rank) override;
   void rank_gave_up(int rank, const std::string& text, int wait_status) override;
+  void node_gave_up(const std::string& host, const std::string& why) override;
   void warn(const std::string& text) override;
 
   // Events of the job.
@@ -99,6 +104,7 @@ class Job final : public JobEvents {
 
   Nodes& nodes_;
   std::string mpi_launcher_name_;
+  TellUser tell_user_;
   std::vector<Rank> ranks_;
   Phase phase_ = Phase::running;
   uint64_t phase_deadline_ns_ = 0;

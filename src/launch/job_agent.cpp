@@ -14,6 +14,8 @@
 
 #include "base/clock.h"
 #include "launch/descendants.h"
+#include "launch/mpi_session.h"
+#include "launch/patience.h"
 #include "launch/report.h"
 #include "launch/stillness_vote.h"
 
@@ -24,18 +26,20 @@ constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 constexpr int kPassedSignals[] = {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 
 constexpr uint64_t kSecond = 1000000000;
+constexpr int kLookForReportsMs = 100;
 constexpr uint64_t kPatienceForReports = 3 * kSecond;
+constexpr uint64_t kPatienceForReportsOfSuccess = 8 * kSecond;  // an agent that is stopped is killed meanwhile
 // Open MPI's launcher does not wait for its srun, whose nodes stay occupied for seconds when it is killed.
 constexpr uint64_t kPatienceWithSrun = kSecond;
 
-Descriptor make_signal_descriptor() {
+base::Descriptor make_signal_descriptor() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
   for (int number : kEndingSignals) sigaddset(&set, number);
   for (int number : kPassedSignals) sigaddset(&set, number);
   sigprocmask(SIG_BLOCK, &set, nullptr);
-  return Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  return base::Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 std::string last_component(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -58,7 +62,8 @@ std::vector<node::RankPlace> places_on_one_node(uint32_t rank_count) {
 JobAgent::JobAgent(NodeOptions options)
     : options_(std::move(options)),
       report_(options_.report_descriptor),
-      job_(nodes(), options_.rank_count, last_component(options_.command[0])) {
+      job_(nodes(), options_.rank_count, last_component(options_.command[0]),
+           [this](const std::string& text) { launcher_.say(text); }) {
   if (nodes_) {
     nodes_->report_to(job_);
     return;
@@ -93,7 +98,7 @@ int JobAgent::run() {
 
   uint64_t killed_launcher_ns = 0;
   while (!launcher_.has_ended() || job_.is_running()) {
-    loop_.wait(timeout_ms());
+    loop_.wait_for_all(timeout_ms());
     pass_time();
     if (job_.gave_up_on_launcher() && killed_launcher_ns == 0) {
       killed_launcher_ns = base::now_ns();
@@ -118,7 +123,8 @@ int JobAgent::timeout_ms() const {
     if (interval_ns != 0) deadline = deadline == 0 ? now + interval_ns : std::min(deadline, now + interval_ns);
   };
   if (deadlock_watch_ && job_.is_running()) wake_within(DeadlockWatch::kIntervalNs);
-  if (nodes_ && job_.is_running() && !nodes_->have_all_come()) wake_within(RemoteNodes::kIntervalNs);
+  if (nodes_ && (nodes_->have_been_released() || (job_.is_running() && !nodes_->have_all_come())))
+    wake_within(RemoteNodes::kIntervalNs);
   if (node_ && job_.may_ranks_go_on()) wake_within(node_->interval_ns());
   if (deadline == 0) return -1;
   return deadline <= now ? 0 : static_cast<int>((deadline - now) / 1000000 + 1);
@@ -128,7 +134,8 @@ void JobAgent::pass_time() {
   const uint64_t now = base::now_ns();
   job_.pass_time(now);
   if (nodes_ && job_.is_running())
-    if (auto failure = nodes_->missing_ranks(now)) job_.host_unreachable(std::move(*failure));
+    if (auto failure = nodes_->look_for_missing_ranks(now)) job_.host_unreachable(std::move(*failure));
+  if (nodes_) nodes_->look_after_release(now);
   if (node_) node_->pass_time(now, job_.may_ranks_go_on());
   if (deadlock_watch_ && job_.is_running() && deadlock_watch_->is_still(now) && deadlock_watch_->waiting_ranks() != 0)
     job_.deadlocked(first_waiting(deadlock_watch_->who_waits(), deadlock_watch_->waiting_ranks()));
@@ -151,35 +158,48 @@ void JobAgent::take_signals() {
 }
 
 void JobAgent::wait_for_reports() {
-  const uint64_t deadline = base::now_ns() + kPatienceForReports;
-  while (!nodes_->have_all_reported() && base::now_ns() < deadline) loop_.wait(100);
+  const uint64_t most_ns = job_.failure() ? kPatienceForReports : kPatienceForReportsOfSuccess;
+  Patience patience(kLookForReportsMs * uint64_t{1000000}, base::now_ns());
+  while (!nodes_->have_all_reported() && patience.waited_ns() < most_ns) {
+    loop_.wait(kLookForReportsMs);
+    patience.look(base::now_ns());
+    nodes_->look_after_release(base::now_ns());
+  }
 }
 
 int JobAgent::finish(uint64_t started_ns) {
   JobOutcome outcome;
+  outcome.failure = job_.failure();
   outcome.wall_ns = base::now_ns() - started_ns;
   std::vector<std::string> reports;
   if (nodes_) {
     nodes_->finish(job_.failure().has_value());
     wait_for_reports();
     reports = nodes_->reports();
+    if (outcome.failure)
+      nodes_->explain(*outcome.failure);
+    else if (!nodes_->silent_hosts().empty())
+      launcher_.say(text_of_silent_hosts(nodes_->silent_hosts()));
     nodes_.reset();  // so that their agents end
     let_descendants_end(kPatienceWithSrun);
   } else {
     node_->close();
   }
-  end_descendants();
-  outcome.failure = job_.failure();
+  const std::vector<Endless> endless = end_descendants();
+  if (options_.has_sessions) remove_session(session_of_launcher(launcher_.process()));
   if (node_) {
     node_->remove_mpi_segments(outcome.failure.has_value(),
                                time(nullptr) - static_cast<time_t>(outcome.wall_ns / kSecond));
     reports = {node_report(node_->segment(), node_->host())};
   }
-  launcher_.finish_output();
+  launcher_.finish_output(!endless.empty());
   outcome.exit_status = job_.exit_status();
   if (outcome.failure) {
     quote_launcher(*outcome.failure, launcher_.own_errors());
+    if (!endless.empty()) outcome.failure->cause += "; " + text_of_endless(endless);
     fputs(describe(*outcome.failure).c_str(), stderr);
+  } else if (!endless.empty()) {
+    fprintf(stderr, "spillway: %s\n", text_of_endless(endless).c_str());
   }
   if (report_) write_report(report_.number(), outcome, reports);
   return outcome.exit_status;

@@ -39,14 +39,14 @@ class JobAgent {
 
   NodeOptions options_;
   EventLoop loop_;
-  Descriptor report_;
+  base::Descriptor report_;
   // One of the two.
   std::optional<LocalNode> node_;
   std::optional<RemoteNodes> nodes_;
   Job job_;
   std::optional<DeadlockWatch> deadlock_watch_;
   MpiLauncher launcher_;
-  Descriptor signals_;
+  base::Descriptor signals_;
 };
 
 }  // namespace spillway::launch

@@ -24,7 +24,9 @@ class JobEvents {
   virtual void rank_finalized(int rank) = 0;
   virtual void rank_left_finalize(int rank) = 0;
   virtual void rank_gave_up(int rank, const std::string& text, int wait_status) = 0;
-  // Something for the user to know, which goes on.
+  // Its host cannot give what it needs; `why` may end with a remedy as in describe(Failure).
+  virtual void node_gave_up(const std::string& host, const std::string& why) = 0;
+  // Something for the user to know; the job goes on.
   virtual void warn(const std::string& text) = 0;
 
  protected:

@@ -10,25 +10,15 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/host_names.h"
 #include "launch/message_spill_file.h"
 #include "node/scheduler.h"
 
 namespace spillway::launch {
-namespace {
-
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
-}  // namespace
-
 LocalNode::LocalNode(EventLoop& loop, const NodeOptions& options)
     : loop_(loop),
       options_(options),
-      host_(host_name()),
-      message_spills_(make_message_spill_files(options.spill_directories)),
+      host_(base::host_name().data()),
       courier_bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   allow_descriptors(options.rank_count);
 }
@@ -52,6 +42,8 @@ void LocalNode::set_up(uint32_t node_index, uint32_t node_count, std::vector<nod
   config.node_index = node_index;
   config.node_count = node_count;
   config.places = std::move(places);
+  need_descriptors(config.rank_count, node_count - 1);
+  message_spills_ = make_message_spill_files(options_.spill_directories);
   segment_.emplace(node::Segment::create(config));
   slot_lender_.emplace(*segment_);
   if (has_failed_) mark_failed();
@@ -68,7 +60,7 @@ node::Segment LocalNode::map_segment_again() const {
 
 std::vector<int> LocalNode::duplicate_message_spills() const {
   std::vector<int> copies;
-  for (const Descriptor& file : message_spills_) copies.push_back(fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
+  for (const base::Descriptor& file : message_spills_) copies.push_back(fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
   return copies;
 }
 
@@ -82,7 +74,12 @@ void LocalNode::pass_time(uint64_t now_ns, bool may_ranks_go_on) {
 
 void LocalNode::take_connection() {
   Peer peer = accept_peer(listener_.number());
-  if (!peer.socket) return;
+  if (!peer.socket) {
+    const std::string want = want_of_descriptors(errno);
+    if (want.empty()) return;
+    loop_.unwatch(listener_.number());  // it stays ready; those that wait there end with the job
+    return job_->node_gave_up(host_, want);
+  }
   const int socket = peer.socket.number();
   loop_.watch(socket, EPOLLIN, [this, socket] { take_messages(socket); });
   Connection& connection = connections_[socket];
@@ -176,7 +173,7 @@ void LocalNode::welcome(Connection& connection) {
     return;
   }
   std::vector<int> descriptors = {segment_->descriptor(), courier_bell_.number()};
-  for (const Descriptor& file : message_spills_) descriptors.push_back(file.number());
+  for (const base::Descriptor& file : message_spills_) descriptors.push_back(file.number());
   send_message(connection.socket.number(), make_message(MessageKind::welcome, options_.spill_directories), descriptors);
   job_->library_came(connection.rank);
 }

@@ -66,7 +66,7 @@ class LocalNode final : public Nodes {
 
  private:
   struct Connection {
-    Descriptor socket;
+    base::Descriptor socket;
     pid_t pid = 0;
     node::Role role{};  // zero until hello
     int rank = -1;
@@ -87,12 +87,12 @@ class LocalNode final : public Nodes {
   const NodeOptions& options_;
   std::string host_;
   JobEvents* job_ = nullptr;
-  std::vector<Descriptor> message_spills_;
-  Descriptor courier_bell_;
+  std::vector<base::Descriptor> message_spills_;
+  base::Descriptor courier_bell_;
   std::optional<node::Segment> segment_;
   std::optional<SlotLender> slot_lender_;
   MpiSegments segments_left_;
-  Descriptor listener_;
+  base::Descriptor listener_;
   std::unordered_map<int, Connection> connections_;  // by socket
   std::unordered_map<int, int> parents_;             // their sockets, by rank
   std::vector<int> to_retire_;

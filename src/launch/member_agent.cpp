@@ -10,13 +10,16 @@
 
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "courier/sockets.h"
+#include "launch/patience.h"
 #include "launch/report.h"
 #include "launch/stillness_vote.h"
 
@@ -24,21 +27,24 @@ namespace spillway::launch {
 namespace {
 
 constexpr int kJoinTimeoutMs = 10000;
+constexpr uint64_t kLookNs = 100000000;
 constexpr uint64_t kLookForParentsNs = 20000000;
 constexpr uint64_t kPatienceWithParentsNs = 3000000000;  // a killed program that writes memory back takes a while
 constexpr uint64_t kPatienceWithJobAgentNs = 5000000000;
 
-// For the courier's thread, whose fatal errors are the job's.
-struct CourierErrors {
-  pthread_t main_thread;
-  int pipe[2] = {-1, -1};
+// For base::fatal, which knows no agent.
+struct FatalErrors {
+  MemberAgent* agent = nullptr;
+  pthread_t main_thread{};
+  int pipe[2] = {-1, -1};  // of the courier's thread
 };
-CourierErrors courier_errors;
+FatalErrors fatal_errors;
 
-bool pass_on_fatal(const char* message) {
-  if (pthread_equal(pthread_self(), courier_errors.main_thread) != 0) return false;
-  [[maybe_unused]] const ssize_t written = write(courier_errors.pipe[1], message, strlen(message) + 1);
-  for (;;) pause();  // the job's agent ends all
+// What has a cause of its own becomes a part of one.
+std::string as_cause(std::string text) {
+  constexpr std::string_view kMark = "\n  Cause:  ";
+  const size_t mark = text.find(kMark);
+  return mark == std::string::npos ? text : text.replace(mark, kMark.size(), ": ");
 }
 
 // What the ranks' standard streams are for must not stay open after them.
@@ -58,15 +64,27 @@ int MemberAgent::run() {
   started_ = time(nullptr);
   signal(SIGPIPE, SIG_IGN);
   // A batch system that ends the job sends these to everybody. The end is the ranks' and the job's agent's affair; this
-  // one clears up after them.
-  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) signal(number, SIG_IGN);
+  // one clears up after them. It uses little processor time, and whatever else is sent to a job's processes is for its
+  // ranks.
+  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU}) signal(number, SIG_IGN);
   if (!options_.refusal.empty()) return refuse_to_serve();
   if (!node_.listen(options_.member)) {
     if (errno == EADDRINUSE) return 0;
     throw std::system_error(errno, std::generic_category(), "cannot listen for the ranks");
   }
   if (!join()) return 1;
-  uint64_t lost_ns = 0;
+  try {
+    take_fatal_errors();
+    serve();
+  } catch (const std::exception& error) {
+    give_up(error.what());
+  }
+  finish();
+}
+
+// Until all is over, or the job's agent and the ranks' parents are gone.
+void MemberAgent::serve() {
+  std::optional<Patience> since_loss;
   while (!is_finished_) {
     uint64_t longest_ns = may_ranks_go_on_ ? node_.interval_ns() : 0;
     if (deadlock_watch_ && (longest_ns == 0 || longest_ns > DeadlockWatch::kIntervalNs))
@@ -77,8 +95,41 @@ int MemberAgent::run() {
     node_.pass_time(now, may_ranks_go_on_);
     look_for_stillness(now);
     if (job_ != nullptr) continue;
-    if (lost_ns == 0) lost_ns = now;
-    if (!node_.has_parents() || now - lost_ns > kPatienceWithParentsNs) break;
+    if (!since_loss) since_loss.emplace(kLookForParentsNs, now);
+    since_loss->look(now);
+    if (!node_.has_parents() || since_loss->waited_ns() > kPatienceWithParentsNs) return;
+  }
+}
+
+// From now on they are the job's.
+void MemberAgent::take_fatal_errors() {
+  if (pipe2(fatal_errors.pipe, O_CLOEXEC | O_NONBLOCK) != 0)
+    throw std::system_error(errno, std::generic_category(), "pipe2");
+  loop_.watch(fatal_errors.pipe[0], EPOLLIN, [this] {
+    char text[4096] = {};
+    loop_.unwatch(fatal_errors.pipe[0]);
+    if (read(fatal_errors.pipe[0], text, sizeof text - 1) <= 0) return;
+    tell(ControlKind::courier_failed, -1, -1, text);
+  });
+  fatal_errors.agent = this;
+  fatal_errors.main_thread = pthread_self();
+  base::set_fatal_sink(pass_on_fatal);
+}
+
+bool MemberAgent::pass_on_fatal(const char* message) {
+  if (pthread_equal(pthread_self(), fatal_errors.main_thread) != 0) fatal_errors.agent->give_up(message);
+  [[maybe_unused]] const ssize_t written = write(fatal_errors.pipe[1], message, strlen(message) + 1);
+  for (;;) pause();  // the job's agent ends all
+}
+
+// The job ends for this, and needs the agent until it has. When that fails, too, the agent ends the ranks itself.
+void MemberAgent::give_up(const std::string& why) {
+  if (!std::exchange(has_given_up_, true)) {
+    try {
+      node_gave_up(node_.host(), as_cause(why));
+      serve();
+    } catch (const std::exception&) {  // the job has its cause
+    }
   }
   finish();
 }
@@ -90,21 +141,24 @@ int MemberAgent::refuse_to_serve() {
             options_.refusal.c_str());
     return 1;
   }
-  tell(ControlKind::cannot_serve, -1, 0, options_.refusal);
+  node_gave_up(node_.host(), options_.refusal);
   wait_for_end_of_job();
   return 1;
 }
 
 void MemberAgent::wait_for_end_of_job() {
-  const uint64_t begin_ns = base::now_ns();
-  while (job_ != nullptr && base::now_ns() - begin_ns < kPatienceWithJobAgentNs) loop_.wait(100);  // until it closes
+  Patience patience(kLookNs, base::now_ns());
+  while (job_ != nullptr && patience.waited_ns() < kPatienceWithJobAgentNs) {  // until it closes
+    loop_.wait(kLookNs / 1000000);
+    patience.look(base::now_ns());
+  }
 }
 
 bool MemberAgent::join() {
   std::istringstream where(options_.join);
   courier::NodeAddress address;
   where >> address.host >> address.port;
-  Descriptor socket = courier::begin_connect(address);
+  base::Descriptor socket = courier::begin_connect(address);
   int error = socket ? 0 : errno;
   if (socket) {
     pollfd writable{socket.number(), POLLOUT, 0};
@@ -120,7 +174,7 @@ bool MemberAgent::join() {
   }
   uint16_t port = 0;
   address_ = courier::own_host(socket.number());
-  courier_listener_ = Descriptor(courier::listen_on_any_port(address_, port));
+  courier_listener_ = base::Descriptor(courier::listen_on_any_port(address_, port));
   if (!courier_listener_) throw std::system_error(errno, std::generic_category(), "cannot listen for other nodes");
   job_ = std::make_unique<ControlConnection>(
       loop_, std::move(socket), [this](const ControlMessage& order) { take_order(order); },
@@ -189,16 +243,6 @@ void MemberAgent::take_nodes(const ControlMessage& message) {
 }
 
 void MemberAgent::start_courier(courier::CourierConfig config) {
-  if (pipe2(courier_errors.pipe, O_CLOEXEC | O_NONBLOCK) != 0)
-    throw std::system_error(errno, std::generic_category(), "pipe2");
-  courier_errors.main_thread = pthread_self();
-  base::set_fatal_sink(pass_on_fatal);
-  loop_.watch(courier_errors.pipe[0], EPOLLIN, [this] {
-    char text[4096] = {};
-    loop_.unwatch(courier_errors.pipe[0]);
-    if (read(courier_errors.pipe[0], text, sizeof text - 1) <= 0) return;
-    tell(ControlKind::courier_failed, -1, -1, text);
-  });
   config.secret = options_.secret;
   config.bell = node_.courier_bell();
   config.listener = courier_listener_.release();
@@ -247,6 +291,10 @@ void MemberAgent::tell(ControlKind kind, int rank, int number, const std::string
 // Parents whose connection ends kill their ranks.
 void MemberAgent::job_agent_lost() {
   job_.reset();
+  end_ranks();
+}
+
+void MemberAgent::end_ranks() {
   has_failed_ = true;
   may_ranks_go_on_ = false;
   node_.mark_failed();
@@ -270,17 +318,41 @@ std::string MemberAgent::text_of_report() const {
   return lines;
 }
 
+// Each step once: after an error in one the next ones still follow. A fatal one leads here again, by way of give_up().
 void MemberAgent::finish() {
-  const uint64_t begin_ns = base::now_ns();
-  // Those that were killed with the MPI launcher may still be ending, and hold files of the MPI library.
-  while (node_.has_parents() && base::now_ns() - begin_ns < kPatienceWithParentsNs) loop_.wait(10);
-  node_.close();
-  node_.remove_mpi_segments(has_failed_, started_);
-  // Last: an agent on the job's own host may be killed from then on.
-  report(true);
-  wait_for_end_of_job();
+  constexpr void (MemberAgent::*kSteps[])() = {&MemberAgent::end_ranks_that_are_left, &MemberAgent::wait_for_parents,
+                                               &MemberAgent::clean_up, &MemberAgent::report_last,
+                                               &MemberAgent::wait_for_end_of_job};
+  while (steps_begun_ < std::size(kSteps)) {
+    const auto step = kSteps[steps_begun_++];
+    try {
+      (this->*step)();
+    } catch (const std::exception&) {  // the job ends, for a reason of its own or for this agent's first error
+    }
+  }
   _exit(0);  // the courier's thread may be stuck in an error, and nothing is left to be undone
 }
+
+void MemberAgent::end_ranks_that_are_left() {
+  if (!is_finished_) end_ranks();
+}
+
+// Those that were killed with the MPI launcher may still be ending, and hold files of the MPI library.
+void MemberAgent::wait_for_parents() {
+  Patience patience(kLookForParentsNs, base::now_ns());
+  while (node_.has_parents() && patience.waited_ns() < kPatienceWithParentsNs) {
+    loop_.wait(kLookForParentsNs / 1000000);
+    patience.look(base::now_ns());
+  }
+}
+
+void MemberAgent::clean_up() {
+  node_.close();
+  node_.remove_mpi_segments(has_failed_, started_);
+}
+
+// An agent on the job's own host may be killed from then on.
+void MemberAgent::report_last() { report(true); }
 
 void MemberAgent::parent_came(int rank, int pid) { tell(ControlKind::parent_came, rank, pid); }
 void MemberAgent::program_started(int rank, int pid) { tell(ControlKind::program_started, rank, pid); }
@@ -293,6 +365,9 @@ void MemberAgent::rank_finalized(int rank) { tell(ControlKind::rank_finalized, r
 void MemberAgent::rank_left_finalize(int rank) { tell(ControlKind::rank_left_finalize, rank); }
 void MemberAgent::rank_gave_up(int rank, const std::string& text, int wait_status) {
   tell(ControlKind::rank_gave_up, rank, wait_status, text);
+}
+void MemberAgent::node_gave_up(const std::string& /*host*/, const std::string& why) {
+  tell(ControlKind::cannot_serve, -1, 0, why);
 }
 void MemberAgent::warn(const std::string& text) { tell(ControlKind::warning, -1, 0, text); }
 

@@ -11,11 +11,11 @@
 namespace spillway::launch {
 namespace {
 
-Descriptor make_message_spill_file(const std::string& directory) {
-  Descriptor file(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+base::Descriptor make_message_spill_file(const std::string& directory) {
+  base::Descriptor file(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file) {  // a file system without O_TMPFILE: the name lives for an instant
     std::string path = directory + "/spillway-messages-XXXXXX";
-    file = Descriptor(mkostemp(path.data(), O_CLOEXEC));
+    file = base::Descriptor(mkostemp(path.data(), O_CLOEXEC));
     if (!file) throw std::system_error(errno, std::generic_category(), "cannot make a spill file in " + directory);
     unlink(path.c_str());
   }
@@ -24,10 +24,10 @@ Descriptor make_message_spill_file(const std::string& directory) {
 
 }  // namespace
 
-std::vector<Descriptor> make_message_spill_files(const std::string& directories) {
+std::vector<base::Descriptor> make_message_spill_files(const std::string& directories) {
   std::string text = directories;
   const auto listed = base::SpillDirectories::listed_in(text.data());
-  std::vector<Descriptor> files;
+  std::vector<base::Descriptor> files;
   for (size_t i = 0; i < listed.count; ++i) files.push_back(make_message_spill_file(listed.paths[i]));
   return files;
 }

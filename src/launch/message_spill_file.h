@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "launch/descriptor.h"
+#include "base/descriptor.h"
 
 namespace spillway::launch {
 
 // One in each of the directories, which `:` separates. Throws std::system_error when one does not allow it.
-std::vector<Descriptor> make_message_spill_files(const std::string& directories);
+std::vector<base::Descriptor> make_message_spill_files(const std::string& directories);
 
 }  // namespace spillway::launch

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "launch/descendants.h"
+#include "launch/mpi_session.h"
 #include "node/attach_protocol.h"
 
 namespace spillway::launch {
@@ -25,8 +26,11 @@ namespace {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   dup2(output, STDOUT_FILENO);
   dup2(errors, STDERR_FILENO);
+  const std::string session = options.has_sessions ? session_of_launcher(getpid()) : "";
+  if (options.has_sessions) make_session(session);
   execvp(options.command[0], options.command.data());
   const int error = errno;
+  remove_session(session);
   [[maybe_unused]] const ssize_t written = write(failure_pipe, &error, sizeof error);
   _exit(127);
 }
@@ -41,8 +45,8 @@ void MpiLauncher::start(const NodeOptions& options, const std::string& socket_na
   setenv(node::kSocketVariable, socket_name.c_str(), 1);
   setenv(node::kPreloadVariable, options.preload.c_str(), 1);
   // A job may run in a rank of another one.
-  for (const char* name :
-       {node::kRanksPerNodeVariable, node::kNodeCommandVariable, node::kJoinVariable, node::kSecretVariable})
+  for (const char* name : {node::kRanksPerNodeVariable, node::kNodeCommandVariable, node::kJoinVariable,
+                           node::kSecretVariable, kSessionVariable})
     unsetenv(name);
   for (const auto& [name, value] : settings) setenv(name.c_str(), value.c_str(), 1);
   int failure_pipe[2];
@@ -62,7 +66,9 @@ void MpiLauncher::start(const NodeOptions& options, const std::string& socket_na
   errors_.start();
 }
 
-void MpiLauncher::finish_output() {
+void MpiLauncher::finish_output(bool is_any_left) {
+  for (OutputRelay* relay : {&output_, &errors_})
+    if (is_any_left) relay->stop_reading();
   output_.finish();
   errors_.finish();
 }

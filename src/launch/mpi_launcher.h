@@ -29,13 +29,17 @@ class MpiLauncher {
 
   bool has_ended() const { return has_ended_; }
   int wait_status() const { return wait_status_; }
+  pid_t process() const { return process_; }
   void kill_all() const;
 
   // Stops it when the job stops (SIGTSTP), since it would go on reading the terminal; SIGCONT lets it go on.
   void follow(int signal_number) const;
 
-  // Waits until all output has been carried over. No process that writes to it may be left.
-  void finish_output();
+  // Writes to standard error, where its own errors go, without waiting for who reads that.
+  void say(const std::string& text) { errors_.say(text); }
+
+  // Waits until all output has been carried over. No process that writes to it may be left, unless `is_any_left`.
+  void finish_output(bool is_any_left);
 
   // After `finish_output`: lines in which the launcher tells of its own errors.
   const std::string& own_errors() const { return errors_.errors_of_launcher(); }

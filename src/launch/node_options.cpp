@@ -24,6 +24,7 @@ enum Option {
   kReportFd,
   kDetectDeadlock,
   kNoChecksums,
+  kSessions,
   kListen,
   kRanksPerNode,
   kRing,
@@ -44,6 +45,7 @@ constexpr option kOptions[] = {
     {"report-fd", required_argument, nullptr, kReportFd},
     {"detect-deadlock", no_argument, nullptr, kDetectDeadlock},
     {"no-checksums", no_argument, nullptr, kNoChecksums},
+    {"sessions", no_argument, nullptr, kSessions},
     {"listen", required_argument, nullptr, kListen},
     {"ranks-per-node", required_argument, nullptr, kRanksPerNode},
     {"ring", required_argument, nullptr, kRing},
@@ -105,6 +107,9 @@ bool take_option(int option, const char* value, NodeOptions& options) {
       return true;
     case kNoChecksums:
       options.keeps_checksums = false;
+      return true;
+    case kSessions:
+      options.has_sessions = true;
       return true;
     case kListen:
       options.listen = value;

@@ -21,6 +21,7 @@ struct NodeOptions {
   int report_descriptor = -1;
   bool detects_deadlock = false;
   bool keeps_checksums = true;
+  bool has_sessions = false;  // the MPI launcher keeps a directory of each job (launch/mpi_session.h)
   // Of a job on several nodes.
   std::string listen;           // numeric address where their agents join; empty: all ranks run here
   uint32_t ranks_per_node = 0;  // 0: a node is a host

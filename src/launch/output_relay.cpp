@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace spillway::launch {
@@ -24,8 +26,10 @@ bool wait_until_writable(int descriptor) {
 OutputRelay::OutputRelay(int destination) : destination_(destination) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-  reading_end_ = Descriptor(ends[0]);
-  writing_end_ = Descriptor(ends[1]);
+  reading_end_ = base::Descriptor(ends[0]);
+  writing_end_ = base::Descriptor(ends[1]);
+  wake_ = base::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
 }
 
 void OutputRelay::start() {
@@ -33,21 +37,53 @@ void OutputRelay::start() {
   thread_ = std::thread([this] { run(); });
 }
 
+void OutputRelay::say(const std::string& text) {
+  {
+    const std::lock_guard lock(mutex_);
+    said_ += text;
+  }
+  wake();
+}
+
+std::string OutputRelay::take_said() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(said_, "");
+}
+
+void OutputRelay::stop_reading() {
+  is_stopping_ = true;
+  wake();
+}
+
+void OutputRelay::wake() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_.number(), &one, sizeof one);
+}
+
 void OutputRelay::finish() {
   writing_end_.close();
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  thread_.join();
+  std::string left = take_said();  // after the launcher had closed its end
+  if (reading_end_) carry(left);
 }
 
 void OutputRelay::run() {
   std::vector<char> chunk(kChunkBytes);
   std::string text;
   for (;;) {
-    pollfd wait{reading_end_.number(), POLLIN, 0};
-    const int ready = poll(&wait, 1, filter_.holds_text() ? kLongestHoldMs : -1);
+    pollfd waits[] = {{reading_end_.number(), POLLIN, 0}, {wake_.number(), POLLIN, 0}};
+    const int ready = poll(waits, 2, is_stopping_ ? 0 : filter_.holds_text() ? kLongestHoldMs : -1);
     if (ready < 0 && errno == EINTR) continue;
+    if (waits[1].revents != 0) {
+      uint64_t times;
+      [[maybe_unused]] const ssize_t taken = read(wake_.number(), &times, sizeof times);
+      text += take_said();
+    }
     if (ready == 0) {
+      if (is_stopping_) break;
       filter_.flush(text);
-    } else {
+    } else if (waits[0].revents != 0) {
       const ssize_t received = read(reading_end_.number(), chunk.data(), chunk.size());
       if (received < 0 && errno == EINTR) continue;
       if (received <= 0) break;
@@ -56,6 +92,7 @@ void OutputRelay::run() {
     if (!carry(text)) return reading_end_.close();
   }
   filter_.flush(text);
+  text += take_said();
   carry(text);
 }
 

@@ -12,4 +12,8 @@ struct ProcessTimes {
 
 ProcessTimes times_of(int pid);
 
+// Of a process that was killed: D when any of its threads is in that state, else that of a thread which has not ended
+// yet. The first thread may have ended long before the last one; Z when all have, ? when there is no such process.
+char state_of_last_threads(int pid);
+
 }  // namespace spillway::launch

@@ -17,7 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "launch/agent_guard.h"
 #include "launch/descendants.h"
+#include "launch/mpi_session.h"
 
 namespace spillway::launch {
 namespace {
@@ -57,11 +59,24 @@ void put_preload_into_environment() {
 // Until an agent that has been started listens, or has ended.
 constexpr int kPauseBetweenLooksMs = 10;
 constexpr int kMostLooks = 1000;
+constexpr int kMostLooksAtDyingLauncher = 100;
 constexpr int kKeptByAgent = STDERR_FILENO + 1;  // the end of a pipe, by which its starter sees that it has ended
 
-[[noreturn]] void become_agent(const std::string& name, const sigset_t& signals, int kept) {
+[[noreturn]] void become_guard(pid_t agent, pid_t daemon) {
+  if (agent < 0) perror("spillway-rank: cannot start the agent of this node");
+  std::string name = kGuardName, pid = std::to_string(agent), pid_of_daemon = std::to_string(daemon);
+  char* arguments[] = {name.data(), pid.data(), pid_of_daemon.data(), nullptr};
+  close_range(0, ~0U, 0);
+  if (agent > 0) execv("/proc/self/exe", arguments);
+  _exit(1);
+}
+
+[[noreturn]] void become_agent(const std::string& name, const sigset_t& signals, int kept, pid_t daemon) {
   setsid();
   if (fork() != 0) _exit(0);  // so that it is nobody's child here
+  const pid_t agent = fork();
+  if (agent != 0) become_guard(agent, daemon);
+  setpgid(0, 0);  // who stops it with its group does not stop the guard
   sigprocmask(SIG_SETMASK, &signals, nullptr);
   const char* command = getenv(node::kNodeCommandVariable);
   std::istringstream words(command != nullptr ? command : "");
@@ -81,21 +96,21 @@ constexpr int kKeptByAgent = STDERR_FILENO + 1;  // the end of a pipe, by which 
 }
 
 // The reading end of a pipe that the agent keeps open; nothing if it could not be started.
-Descriptor start_agent(const std::string& name, const sigset_t& signals) {
+base::Descriptor start_agent(const std::string& name, const sigset_t& signals) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Descriptor();
-  Descriptor reading_end(ends[0]);
-  const Descriptor kept(ends[1]);
+  if (pipe2(ends, O_CLOEXEC) != 0) return base::Descriptor();
+  base::Descriptor reading_end(ends[0]);
+  const base::Descriptor kept(ends[1]);
+  const pid_t daemon = getppid();
   const pid_t child = fork();
-  if (child == 0) become_agent(name, signals, kept.number());
-  return child > 0 && waitpid(child, nullptr, 0) == child ? std::move(reading_end) : Descriptor();
+  if (child == 0) become_agent(name, signals, kept.number(), daemon);
+  return child > 0 && waitpid(child, nullptr, 0) == child ? std::move(reading_end) : base::Descriptor();
 }
 
 // Until the agent listens or, having said why, has ended.
-Descriptor start_and_connect(const std::string& name, const sigset_t& signals) {
-  Descriptor agent = connect_to(name);  // another one may have started it just now
-  if (agent) return agent;
-  const Descriptor started = start_agent(name, signals);
+base::Descriptor start_and_connect(const std::string& name, const sigset_t& signals) {
+  base::Descriptor agent;
+  const base::Descriptor started = start_agent(name, signals);
   for (bool has_ended = !started; !agent && !has_ended; agent = connect_to(name)) {
     pollfd end{started.number(), 0, 0};
     has_ended = poll(&end, 1, kPauseBetweenLooksMs) == 1;
@@ -116,14 +131,24 @@ const char* remedy_for_exec(int error) {
   }
 }
 
+// The launcher of a job on one node dies with the agent that has started it. On several, that is for the guard to do.
+void remove_session_of(pid_t launcher) {
+  const std::string session = session_of_daemon();
+  if (session.empty() || getenv(node::kRanksPerNodeVariable) != nullptr) return;
+  for (int look = 0; look < kMostLooksAtDyingLauncher && getppid() == launcher; ++look)
+    usleep(kPauseBetweenLooksMs * 1000);
+  if (getppid() != launcher) remove_session(session);
+}
+
 }  // namespace
 
 int RankParent::run() {
   const time_t begin = time(nullptr);
+  const pid_t launcher = getppid();
   world_rank_ = number_in(kRankVariables);
   const sigset_t set = supervised_signals();
   sigprocmask(SIG_BLOCK, &set, &original_signals_);
-  signals_ = Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_ = base::Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!attach_to_agent()) return 1;
   adopt_orphans();  // but not the node's agent
   if (!listen_for_program()) return 1;
@@ -132,6 +157,7 @@ int RankParent::run() {
   end_descendants();  // what the program left running
   if (!agent_) segments_.note_orphans(begin);
   segments_.remove();
+  if (!agent_) remove_session_of(launcher);
   return exit_status_;
 }
 
@@ -155,7 +181,7 @@ bool RankParent::attach_to_agent() {
 }
 
 // The first rank of a node to come starts its agent; the others wait until it listens, or the first one has given up.
-Descriptor RankParent::agent_of_node(const std::string& job, int ranks_per_node) {
+base::Descriptor RankParent::agent_of_node(const std::string& job, int ranks_per_node) {
   std::string name = job;
   if (ranks_per_node > 0) {
     const int local_rank = number_in(kLocalRankVariables);
@@ -164,23 +190,25 @@ Descriptor RankParent::agent_of_node(const std::string& job, int ranks_per_node)
   setenv(node::kSocketVariable, name.c_str(), 1);
   const std::string starting = name + "-starting";
   for (int look = 0; look < kMostLooks; ++look, usleep(kPauseBetweenLooksMs * 1000)) {
-    Descriptor agent = connect_to(name);
+    base::Descriptor agent = connect_to(name);
     if (agent) return agent;
-    const Descriptor first = listen_on(starting);
+    const base::Descriptor first = listen_on(starting);
     if (first) {
+      agent = connect_to(name);  // another one may have started it just now
+      if (agent) return agent;
       agent = start_and_connect(name, original_signals_);
       has_agent_said_why_ = !agent;
       return agent;
     }
-    const Descriptor other = connect_to(starting);  // which ends when the first one is done
-    if (!other) continue;                           // it is done just now, or does not listen yet
+    const base::Descriptor other = connect_to(starting);  // which ends when the first one is done
+    if (!other) continue;                                 // it is done just now, or does not listen yet
     pollfd end{other.number(), 0, 0};
     while (!agent && poll(&end, 1, kPauseBetweenLooksMs) == 0) agent = connect_to(name);
     if (!agent) agent = connect_to(name);
     has_agent_said_why_ = !agent;
     return agent;
   }
-  return Descriptor();  // the system has no sockets left, or another user has taken the name
+  return base::Descriptor();  // the system has no sockets left, or another user has taken the name
 }
 
 bool RankParent::listen_for_program() {
@@ -328,16 +356,16 @@ void RankParent::reap() {
 }
 
 void RankParent::report_end(int wait_status) {
-  // A failed job ends at once: what the program left running would hold its output open, which the MPI launcher waits
-  // for.
-  if (wait_status != 0) end_descendants();
-  segments_.remove();
   AttachMessage exited = make_message(MessageKind::exited);
   exited.pid = program_;
   exited.wait_status = wait_status;
   program_ = 0;
   exit_status_ = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
   if (agent_) send_message(agent_.number(), exited);
+  // A failed job ends at once: what the program left running would hold its output open, which the MPI launcher waits
+  // for.
+  if (wait_status != 0) end_descendants();
+  segments_.remove();
 }
 
 void RankParent::kill_program() {

@@ -4,7 +4,8 @@
 // signals on, tells the node agent how the program ended, and exits only when the agent says so. The MPI launcher thus
 // never sees a rank die: it is the agent that decides what a death means, ends the other ranks and prints one message.
 // The program dies with its parent, and the parent ends the program when the agent is gone; what the program itself
-// leaves running ends with the parent. It also stops the program's other threads while one of them unloads memory.
+// leaves running ends with the parent. It also stops the program's other threads while one of them unloads memory. The
+// first one of a node starts its agent, and the agent's guard (launch/agent_guard.h).
 //
 // There is one per rank, 64 or more on a node: it is linked statically, sleeps in poll, and allocates next to nothing.
 #pragma once
@@ -30,7 +31,7 @@ class RankParent {
 
  private:
   bool attach_to_agent();
-  Descriptor agent_of_node(const std::string& job, int ranks_per_node);
+  base::Descriptor agent_of_node(const std::string& job, int ranks_per_node);
   bool listen_for_program();
   bool start_program();
   [[noreturn]] void become_program(int failure_pipe, pid_t parent);
@@ -46,10 +47,10 @@ class RankParent {
   char** arguments_;
   int world_rank_ = -1;
   sigset_t original_signals_{};
-  Descriptor agent_;
-  Descriptor signals_;
-  Descriptor listener_;  // for the library in the program
-  Peer stop_request_;    // threads are stopped until it closes
+  base::Descriptor agent_;
+  base::Descriptor signals_;
+  base::Descriptor listener_;  // for the library in the program
+  Peer stop_request_;          // threads are stopped until it closes
   ThreadStopper threads_;
   bool has_complained_ = false;      // that they cannot be stopped
   bool has_agent_said_why_ = false;  // it cannot be reached

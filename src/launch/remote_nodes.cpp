@@ -1,6 +1,7 @@
 #include "launch/remote_nodes.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/host_names.h"
 #include "courier/sockets.h"
 #include "launch/attach_socket.h"
 #include "launch/node_ring.h"
@@ -19,20 +21,17 @@ namespace spillway::launch {
 namespace {
 
 constexpr uint64_t kSecond = 1000000000;
-const std::string kLoopback = "127.0.0.1";
+constexpr const char* kLoopback = "127.0.0.1";
 constexpr uint64_t kPatienceWithFirstRankNs = 120 * kSecond;
 constexpr uint64_t kPatienceWithNextRankNs = 30 * kSecond;
+constexpr uint64_t kLateLossNs = 4 * kSecond;
 
 Failure failure_of_lost_node(const std::string& host) {
   Failure failure;
   failure.what = "host " + host + " is lost: its node agent (spillway-node) does not answer any more";
-  failure.cause = "the machine went down, its network was cut, or somebody killed the agent";
+  failure.cause = "the machine went down, its network was cut, or somebody killed the agent or stopped it (SIGSTOP)";
   failure.remedy = "see whether the host can be reached, and its kernel's messages (dmesg) for an out-of-memory kill";
   return failure;
-}
-
-Failure failure_of_unsuitable_host(const std::string& host, const std::string& why) {
-  return failure_of_fatal("host " + host + " cannot take part\n  Cause:  " + why, 0);
 }
 
 Failure failure_of_courier(const std::string& host, const std::string& lost_host, const std::string& text) {
@@ -53,19 +52,24 @@ RemoteNodes::RemoteNodes(EventLoop& loop, const NodeOptions& options)
       secret_(random_socket_name()),
       is_on_this_machine_(options.listen == kLoopback),
       ranks_(options.rank_count),
-      last_came_ns_(base::now_ns()) {
+      patience_(kIntervalNs, base::now_ns()) {
   allow_descriptors(options.rank_count);  // a node may have one rank
   const std::string& address = options.listen;
   uint16_t port = 0;
-  listener_ = Descriptor(courier::listen_on_any_port(address, port));
+  listener_ = base::Descriptor(courier::listen_on_any_port(address, port));
   if (!listener_) throw std::system_error(errno, std::generic_category(), "cannot listen at " + address);
   where_to_join_ = address + " " + std::to_string(port);
   loop_.watch(listener_.number(), EPOLLIN, [this] { take_connection(); });
 }
 
 void RemoteNodes::take_connection() {
-  Descriptor socket = courier::accept_connection(listener_.number());
-  if (!socket) return;
+  base::Descriptor socket = courier::accept_connection(listener_.number());
+  if (!socket) {
+    const std::string want = want_of_descriptors(errno);
+    if (want.empty()) return;
+    loop_.unwatch(listener_.number());  // it stays ready
+    return job_->node_gave_up(base::host_name().data(), want);
+  }
   courier::set_detection_by_data(socket.number(), true);
   Node& node = *nodes_.emplace_back(std::make_unique<Node>());
   node.connection = std::make_unique<ControlConnection>(
@@ -78,10 +82,13 @@ void RemoteNodes::take_message(Node& node, const ControlMessage& message) {
   if (!node.has_joined) return lose(node);
   switch (message.kind) {
     case ControlKind::cannot_serve:
-      return job_->host_unreachable(failure_of_unsuitable_host(node.host, message.text));
+      return job_->node_gave_up(node.host, message.text);
     case ControlKind::courier_failed: {
       const auto lost = static_cast<size_t>(message.number);
       const bool is_known = message.number >= 0 && lost < nodes_.size();
+      // Both connections of a host that is lost end, in any order.
+      if (is_known && nodes_[lost]->connection != nullptr && nodes_[lost]->connection->is_silent())
+        return lose(*nodes_[lost]);
       return job_->node_in_trouble(
           failure_of_courier(node.host, is_known ? nodes_[lost]->host : std::string(), message.text));
     }
@@ -126,8 +133,8 @@ void RemoteNodes::take_join(Node& node, const ControlMessage& message) {
 
 void RemoteNodes::watch_parent(int rank, int pid) {
   if (!is_on_this_machine_) return;
-  Descriptor& parent = ranks_[static_cast<size_t>(rank)].parent;
-  parent = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  base::Descriptor& parent = ranks_[static_cast<size_t>(rank)].parent;
+  parent = base::Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!parent) return;  // an old kernel, or it has ended
   loop_.watch(parent.number(), EPOLLIN, [this, rank, &parent] {
     job_->parent_died(rank);
@@ -148,7 +155,7 @@ void RemoteNodes::take_rank_event(Node& node, const ControlMessage& message) {
       node.ranks.push_back(rank);
       job_->parent_came(rank, message.number);
       watch_parent(rank, message.number);
-      last_came_ns_ = base::now_ns();
+      patience_.start_anew(base::now_ns());
       if (++ranks_come_ == ranks_.size()) bring_together();
       return;
     case ControlKind::program_started:
@@ -174,9 +181,10 @@ void RemoteNodes::take_rank_event(Node& node, const ControlMessage& message) {
   }
 }
 
-std::optional<Failure> RemoteNodes::missing_ranks(uint64_t now_ns) const {
+std::optional<Failure> RemoteNodes::look_for_missing_ranks(uint64_t now_ns) {
+  patience_.look(now_ns);
   const uint64_t patience_ns = ranks_come_ == 0 ? kPatienceWithFirstRankNs : kPatienceWithNextRankNs;
-  if (are_together_ || now_ns - last_came_ns_ < patience_ns) return std::nullopt;
+  if (are_together_ || patience_.waited_ns() < patience_ns) return std::nullopt;
   const auto missing =
       std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.node == nullptr; });
   const size_t others = ranks_.size() - ranks_come_ - 1;
@@ -215,6 +223,7 @@ void RemoteNodes::bring_together() {
 
 std::string RemoteNodes::text_of_ring() const {
   std::vector<NamedNode> named;
+  named.reserve(nodes_.size());
   for (const auto& node : nodes_)
     named.push_back({node->host, node->connection != nullptr ? node->connection->peer_address() : ""});
   const NodeRing ring = ring_of(named, options_.ring);
@@ -227,16 +236,20 @@ std::string RemoteNodes::text_of_ring() const {
 
 // Of one that never joined nobody needs to hear.
 void RemoteNodes::lose(Node& node) {
-  if (node.connection != nullptr && node.connection->is_of_other_version()) {
-    Failure failure;
-    failure.what = "Spillway on the host at " + node.connection->peer_address() + " is another version";
-    failure.cause = "its agents do not understand each other";
-    failure.remedy = "install the same on all hosts, or in a directory that they share";
-    job_->host_unreachable(std::move(failure));
-  }
+  if (node.connection != nullptr && node.connection->is_of_other_version() && host_of_other_version_.empty())
+    host_of_other_version_ = node.connection->peer_address();
   node.connection.reset();
+  look_after_release(base::now_ns());
+  node.is_lost_late = since_release_ && since_release_->waited_ns() > kLateLossNs;
   const bool is_expected = !node.has_joined || is_finishing_;
   if (!is_expected) job_->node_lost(node.ranks, failure_of_lost_node(node.host));
+}
+
+void RemoteNodes::explain(Failure& failure) const {
+  if (are_together_ || host_of_other_version_.empty()) return;
+  failure.cause +=
+      "; another version of Spillway, which this one does not understand, has connected from " + host_of_other_version_;
+  failure.remedy = "install the same on all hosts, or in a directory that they share; else " + failure.remedy;
 }
 
 void RemoteNodes::finish(bool has_failed) {
@@ -248,6 +261,14 @@ bool RemoteNodes::have_all_reported() const {
   return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) {
     return node->connection == nullptr || !node->has_joined || node->has_reported;
   });
+}
+
+std::vector<std::string> RemoteNodes::silent_hosts() const {
+  std::vector<std::string> found;
+  for (const auto& node : nodes_)
+    if (node->has_joined && !node->has_reported && (node->connection != nullptr || node->is_lost_late))
+      found.push_back(node->host);
+  return found;
 }
 
 std::vector<std::string> RemoteNodes::reports() const {
@@ -268,10 +289,13 @@ void RemoteNodes::send_to_all(const ControlMessage& message) {
 
 void RemoteNodes::tell_parent(int rank, node::MessageKind kind) {
   const ControlKind order = kind == node::MessageKind::kill ? ControlKind::kill_rank : ControlKind::release_rank;
+  if (order == ControlKind::release_rank && !since_release_) since_release_.emplace(kIntervalNs, base::now_ns());
   send(ranks_[static_cast<size_t>(rank)].node, ControlMessage{order, rank, 0, false, ""});
 }
 
 void RemoteNodes::signal_parents(int number) {
+  if (number == SIGTSTP) patience_.pause();
+  if (number == SIGCONT) patience_.go_on(base::now_ns());
   send_to_all(ControlMessage{ControlKind::signal_parents, -1, number, false, ""});
 }
 

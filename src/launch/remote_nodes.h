@@ -14,6 +14,7 @@
 #include "launch/control_connection.h"
 #include "launch/job.h"
 #include "launch/node_options.h"
+#include "launch/patience.h"
 #include "launch/stillness_vote.h"
 
 namespace spillway::launch {
@@ -32,14 +33,27 @@ class RemoteNodes final : public Nodes {
   const std::string& secret() const { return secret_; }
 
   // Some MPI launchers wait for ever for a host that they cannot reach. Says so when no rank has come for long,
-  // although some are missing. To be asked once in each interval, until all have come.
+  // although some are missing. To be called once in each interval, until all have come.
   static constexpr uint64_t kIntervalNs = 1000000000;
   bool have_all_come() const { return are_together_; }
-  std::optional<Failure> missing_ranks(uint64_t now_ns) const;
+  std::optional<Failure> look_for_missing_ranks(uint64_t now_ns);
+
+  // Once the first rank has been released, the time since then counts by looks in each interval, too.
+  bool have_been_released() const { return since_release_.has_value(); }
+  void look_after_release(uint64_t now_ns) {
+    if (since_release_) since_release_->look(now_ns);
+  }
+
+  // Who connects in another version may be a stranger, or a host whose ranks will not come: it is named in the message
+  // of a job that fails before all are together.
+  void explain(Failure& failure) const;
 
   // All processes of the job have ended, some of them badly.
   void finish(bool has_failed);
   bool have_all_reported() const;
+  // Of those nodes whose agents no more answered when all was over: still there, or lost long after their ranks were
+  // released. (Slurm kills agents as soon as the ranks' parents are gone.)
+  std::vector<std::string> silent_hosts() const;
   // In order of the nodes' numbers; none of those that are lost.
   std::vector<std::string> reports() const;
 
@@ -59,11 +73,12 @@ class RemoteNodes final : public Nodes {
     std::vector<int> ranks;  // ascending, once all have come
     std::string report;
     bool has_reported = false;  // all that it is going to
+    bool is_lost_late = false;
   };
   struct Rank {
     Node* node = nullptr;
     bool is_critical = false;
-    Descriptor parent;  // watched as long as it lives
+    base::Descriptor parent;  // watched as long as it lives
   };
 
   void take_connection();
@@ -82,7 +97,7 @@ class RemoteNodes final : public Nodes {
   EventLoop& loop_;
   const NodeOptions& options_;
   Job* job_ = nullptr;
-  Descriptor listener_;
+  base::Descriptor listener_;
   std::string where_to_join_;
   std::string secret_;
   std::vector<std::unique_ptr<Node>> nodes_;  // from bring_together() on by number
@@ -90,9 +105,11 @@ class RemoteNodes final : public Nodes {
   std::vector<Rank> ranks_;
   std::optional<StillnessVote> stillness_vote_;  // once all have come
   uint32_t ranks_come_ = 0;
-  uint64_t last_came_ns_;
+  Patience patience_;                  // with the next rank
+  std::string host_of_other_version_;  // its address; empty: none has come
   bool are_together_ = false;
   bool is_finishing_ = false;
+  std::optional<Patience> since_release_;  // of the first rank
   bool has_failed_ = false;
 };
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "base/error.h"
 #include "base/system_calls.h"
@@ -106,7 +105,10 @@ uint64_t Arena::region_bytes_of(uint64_t bytes) {
 }
 
 bool Arena::has_entries_for(uint64_t bytes) {
-  return reserve_addresses() && (bytes - 1) / region_bytes_of(bytes) < free_entries();
+  if (!reserve_addresses()) return false;
+  if ((bytes - 1) / region_bytes_of(bytes) < free_entries()) return true;
+  tell_of(Want::regions);
+  return false;
 }
 
 void* Arena::place(uint64_t bytes, uint64_t alignment, Chunk* chunk) {
@@ -118,6 +120,7 @@ void* Arena::place(uint64_t bytes, uint64_t alignment, Chunk* chunk) {
   if (begin == 0) return nullptr;
   if (!map_fresh(begin, bytes)) {
     addresses_.give_back(begin, bytes);
+    tell_of(Want::mappings);
     return nullptr;
   }
   // From the end: entries are unloaded in order, and programs begin at the beginning.
@@ -565,17 +568,6 @@ UnloadResult Arena::unload(uint64_t wanted_bytes, bool has_run) {
   unload_regions(
       wanted_bytes, occasion, [this](Region& region) { return is_charged(region); }, result);
   return result;
-}
-
-uint64_t Arena::bytes_used_by_others() {
-  MutexHolder hold(mutex_);
-  update_chunks_stay();
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < region_count_; ++i) {
-    const Region& region = regions_[i];
-    if (region.begin != 0 && region.is_counted && !is_spare(region) && is_used_by_others(region)) bytes += region.bytes;
-  }
-  return bytes;
 }
 
 bool Arena::is_any_resident(const Region& region) {

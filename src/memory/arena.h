@@ -34,9 +34,10 @@
 // anybody sees it. What the kernel brings in is compared when it is unloaded, freed or discarded, and at the end, as
 // far as the page cache still has it: a rank that has seen something else than it wrote does not finish its job.
 //
-// Thread-safe but for unload_range(), during which no thread of the rank may write to what is unloaded; unload(),
-// unload_again() and load_expected() stop the other threads. These and renew() heed Overwrites, and are called by the
-// thread that may change them. Allocates nothing from malloc.
+// Thread-safe but for unload_range(), during which no thread of the rank may write to the pages of the range; unload(),
+// unload_again(), load_expected(), and unload_range() for what is unloaded beside the range, stop the other threads.
+// The first three and renew() heed Overwrites, and are called by the thread that may change them. Allocates nothing
+// from malloc.
 //
 // Invariants: charged bytes of the ledger == sum of `bytes` over regions with is_charged, spare ones included; every
 // granule of the file that was ever written has its bit in written_; managed_bytes_ == sum of `bytes` over regions with
@@ -48,6 +49,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/spill_directories.h"
 #include "memory/address_space.h"
@@ -64,11 +66,17 @@ namespace spillway::memory {
 
 struct Chunk;  // chunk.h
 
+// What there is no more of, so that something stays in memory that would be managed: entries of the arena
+// (kMaximumRegions), or what the kernel lets a process map (where the C library may have no memory either).
+enum class Want : uint8_t { regions, mappings };
+
 // The arena's view of the node's ledger. Unset before MPI_Init and in forked children.
 struct MemoryAccount {
   void (*make_room)(uint64_t bytes) = nullptr;  // before an allocation; may sleep
   void (*give_back)(uint64_t resident_bytes, uint64_t managed_bytes) = nullptr;
   uint64_t (*spare_limit)() = nullptr;  // how much memory that it does not use the rank may keep now
+  // Once for each: something stays in memory from now on. Called under the arena's mutex.
+  void (*is_in_want)(Want want) = nullptr;
 };
 
 // Whether somebody may use the memory between two addresses who does not ask before, so that it has to stay. Unset in
@@ -116,10 +124,9 @@ struct AllocationReport {
 enum class RangeResult { done, not_managed, no_storage, pinned };
 
 class Arena {
+ public:
   // The kernel allows 65,530 mappings. A piece in the middle of a region makes two more.
   static constexpr uint32_t kMaximumRegions = 60000;
-
- public:
   static constexpr size_t kMostReports = kMaximumRegions;
 
   // Reserves up to `address_bytes` of addresses with the first allocation: as a file of ext4 may at most be 16 TiB
@@ -213,7 +220,9 @@ class Arena {
   // Of what has been unloaded and not been charged since: writes out and gives up what was loaded in the meantime.
   UnloadResult unload_again();
 
-  // Writes out and gives up the pages of the range; for the first time of an allocation, all of its pages.
+  // Writes out and gives up the pages of the range; of regions that are unloaded for the first time, or have pieces,
+  // all of their pages. `pinned` also when other threads cannot be stopped for those, and for the one that has the
+  // caller's stack.
   [[nodiscard]] RangeResult unload_range(const void* address, size_t bytes, UnloadResult& result);
 
   // What is in the range is not needed any more: gives up the pages that lie wholly in it and writes nothing. Their
@@ -301,6 +310,11 @@ class Arena {
   MemoryAccount account();
   static uint64_t region_bytes_of(uint64_t bytes);
   bool has_entries_for(uint64_t bytes);
+  // Before there is an account nobody knows of the job.
+  void tell_of(Want want) {
+    if (account_.is_in_want != nullptr && !std::exchange(has_told_of_[static_cast<size_t>(want)], true))
+      account_.is_in_want(want);
+  }
   void* place(uint64_t bytes, uint64_t alignment, Chunk* chunk);
   // Of an allocation; `visit` may release what it is given.
   template <typename Visit>
@@ -362,6 +376,7 @@ class Arena {
   static bool is_any_resident(const Region& region);
   template <typename Choice>
   void unload_regions(uint64_t wanted_bytes, Occasion occasion, Choice is_chosen, UnloadResult& result);
+  bool write_out_around(Region& region, const Pages& pages, UnloadResult& result);
   bool next_needed(PageRun& rest, PageRun& part, Occasion occasion) const;
   void write_dirty_pages(Region& region, Occasion occasion, UnloadResult& result);
   void check_what_was_loaded(const Region& region);
@@ -376,6 +391,7 @@ class Arena {
   uint64_t begin_ = 0;               // constant from when bytes_ is set
   std::atomic<uint64_t> bytes_ = 0;  // of the reserved addresses; 0: none yet
   bool reservation_failed_ = false;
+  bool has_told_of_[2] = {};  // by Want
   AddressSpace addresses_;
   Region* regions_ = nullptr;
   uint32_t region_count_ = 0;       // entries ever used

@@ -1,4 +1,5 @@
-// The chunks that small allocations are made in: when they have to stay in memory, and what is free of them.
+// The chunks that small allocations are made in: when they have to stay in memory, as what others use does, and what is
+// free of them.
 #include <utility>
 
 #include "memory/arena.h"
@@ -16,6 +17,17 @@ bool Arena::must_chunks_stay() {
   MutexHolder hold(mutex_);
   update_chunks_stay();
   return chunks_stay_;
+}
+
+uint64_t Arena::bytes_used_by_others() {
+  MutexHolder hold(mutex_);
+  update_chunks_stay();
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < region_count_; ++i) {
+    const Region& region = regions_[i];
+    if (region.begin != 0 && region.is_counted && !is_spare(region) && is_used_by_others(region)) bytes += region.bytes;
+  }
+  return bytes;
 }
 
 bool Arena::discard_of_chunk(const Pages& pages) {

@@ -8,8 +8,15 @@
 #include "memory/blocked_signals.h"
 #include "memory/mutex_holder.h"
 #include "memory/pages.h"
+#include "memory/stopped_threads.h"
 
 namespace spillway::memory {
+namespace {
+
+constexpr int kStopAttempts = 5;
+
+}  // namespace
+
 // The first region of the allocation that has the range; nullptr when none has it.
 Arena::Region* Arena::allocation_around(const void* address, size_t bytes) {
   if (!contains(address)) return nullptr;
@@ -58,17 +65,32 @@ RangeResult Arena::load_range(const void* address, size_t bytes) {
   });
 }
 
+// The region as a whole. To what is beside the range other threads may write: false when they cannot be stopped for
+// some tenths of a second.
+bool Arena::write_out_around(Region& region, const Pages& pages, UnloadResult& result) {
+  if (pages.bytes == region.bytes) {
+    write_out(region, Occasion::by_program, result);
+    return true;
+  }
+  announce(region.begin, region.bytes);
+  for (int attempt = 0; attempt < kStopAttempts; ++attempt) {
+    const StoppedThreads stopped(threads_);
+    if (!stopped) continue;
+    write_out(region, Occasion::by_program, result);
+    return true;
+  }
+  return false;
+}
+
 RangeResult Arena::unload_range(const void* address, size_t bytes, UnloadResult& result) {
   const BlockedSignals no_handlers;
   MutexHolder hold(mutex_);
   return for_each_part(address, bytes, [&](Region& region, const void* part, size_t part_bytes) {
     if (!file_.is_open()) return RangeResult::no_storage;
-    if (is_used_by_others(region)) return RangeResult::pinned;
-    if (!region.is_file_backed || region.pieces != 0) {
-      write_out(region, Occasion::by_program, result);
-      return RangeResult::done;
-    }
+    if (is_used_by_others(region) || is_own_stack(region)) return RangeResult::pinned;
     const Pages pages = pages_around(part, part_bytes);
+    if (!region.is_file_backed || region.pieces != 0)
+      return write_out_around(region, pages, result) ? RangeResult::done : RangeResult::pinned;
     Region in_range = part_of(region, pages);
     const UnloadResult before = result;
     write_dirty_pages(in_range, Occasion::by_program, result);

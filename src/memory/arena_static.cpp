@@ -41,7 +41,10 @@ StaticCharge Arena::adopt(const void* address, size_t bytes, Beginning beginning
   const uint64_t piece = piece_bytes(whole.bytes);
   for (uint64_t begin = whole.begin; begin < whole.end();) {
     const uint32_t entry = take_region_entry();
-    if (entry == kMaximumRegions) break;  // the rest stays in memory, as it was
+    if (entry == kMaximumRegions) {  // the rest stays in memory, as it was
+      tell_of(Want::regions);
+      break;
+    }
     const uint64_t end = std::min(whole.end(), (begin / piece + 1) * piece);
     Region& region = regions_[entry];
     region = Region{.begin = begin,

@@ -30,7 +30,16 @@ class RankGroups {
   int count() const { return static_cast<int>(ranks_.size()); }
   const std::vector<int>& ranks(int group) const { return ranks_[static_cast<size_t>(group)]; }
   int first(int group) const { return ranks(group)[0]; }
+  int last(int group) const { return ranks(group).back(); }
   int of(int rank) const { return group_of_[static_cast<size_t>(rank)]; }
+
+  // The ranks of all other groups, in order.
+  std::vector<int> others(int group) const {
+    std::vector<int> others;
+    for (int rank = 0; rank < static_cast<int>(group_of_.size()); ++rank)
+      if (of(rank) != group) others.push_back(rank);
+    return others;
+  }
 
   // The ranks of one group after the other are all ranks in order.
   bool are_contiguous() const { return are_contiguous_; }

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/system_calls.h"
 #include "mpi/call_lock.h"
 #include "mpi/transfer.h"
 #include "node/attach_protocol.h"
@@ -43,7 +44,10 @@ node::Unloaded unload_hook(uint64_t wanted_bytes) {
   the_runtime->update_pinned_bytes();  // it may have turned out that more has to stay
   note(the_runtime->self.record().statistics, result);
   the_runtime->ledger.give_back(result.released_bytes, result.freed_bytes);
-  return {result.released_bytes, result.is_refused ? the_runtime->last_thread_stop() : node::ThreadStop::stopped};
+  if (!result.is_refused) return {result.released_bytes, node::ThreadStop::stopped};
+  // Another thread may have asked for it since, and got it (spillway_unload()).
+  const node::ThreadStop last = the_runtime->last_thread_stop();
+  return {result.released_bytes, last == node::ThreadStop::stopped ? node::ThreadStop::not_now : last};
 }
 
 memory::ThreadsAre stop_threads_hook() {
@@ -103,6 +107,30 @@ void give_back_hook(uint64_t resident_bytes, uint64_t managed_bytes) {
 }
 
 uint64_t spare_limit_hook() { return the_runtime != nullptr ? the_runtime->ledger.spare_limit() : 0; }
+
+void is_in_want_hook(memory::Want want) {
+  if (the_runtime == nullptr) return;
+  const uint32_t rank = the_runtime->self.world_rank();
+  char text[768];  // dprintf() takes a lock of the C library, whose holder may wait for the arena's
+  const int bytes =
+      want == memory::Want::regions
+          ? snprintf(text, sizeof text,
+                     "spillway: rank %u has more allocations than Spillway can manage: what it allocates beyond stays "
+                     "in memory\n"
+                     "  Cause:  it has %u regions; an allocation of 256 KiB or more, or a large static array, is one "
+                     "or several of them.\n"
+                     "  Remedy: allocate fewer and longer pieces, or run with more ranks, so that each has fewer.\n",
+                     rank, memory::Arena::kMaximumRegions)
+          : snprintf(text, sizeof text,
+                     "spillway: rank %u has more mappings than the kernel allows: what it allocates beyond is refused, "
+                     "or stays in memory\n"
+                     "  Cause:  mostly, the limit of a process's mappings (vm.max_map_count); else one of its data "
+                     "(ulimit -d) or of what all may have (vm.overcommit_memory).\n"
+                     "  Remedy: raise that limit on each host (sysctl -w vm.max_map_count=1000000), or name one spill "
+                     "directory: with several, each 4 MiB need a mapping.\n",
+                     rank);
+  base::kernel::write_bytes(STDERR_FILENO, text, static_cast<uint64_t>(bytes));
+}
 
 bool fatal_hook(const char* message) { return the_runtime != nullptr && the_runtime->report_fatal(message); }
 
@@ -168,9 +196,11 @@ void Runtime::prepare_to_sleep() {
 
 memory::ThreadsAre Runtime::stop_other_threads() {
   using memory::ThreadsAre;
-  last_thread_stop_ = CallLock::does_another_thread_run() ? node::ThreadStop::not_now : other_threads_.stop();
-  if (last_thread_stop_ == node::ThreadStop::stopped) return ThreadsAre::stopped;
-  const bool is_allowed = last_thread_stop_ != node::ThreadStop::not_allowed;
+  using node::ThreadStop;
+  const ThreadStop stop = CallLock::does_another_thread_run() ? ThreadStop::not_now : other_threads_.stop();
+  last_thread_stop_ = stop;
+  if (stop == ThreadStop::stopped) return ThreadsAre::stopped;
+  const bool is_allowed = stop != ThreadStop::not_allowed;
   return is_allowed || CallLock::several_threads_call() ? ThreadsAre::not_now : ThreadsAre::trusted;
 }
 
@@ -333,6 +363,7 @@ void Runtime::finalize() {
 void Runtime::leave_finalize() { attachment_.report_left_finalize(); }
 
 void Runtime::retire() {
+  arena.check_what_was_loaded();  // since finalize(), too
   scheduler.account_running_time();
   node::retire_rank(self.segment(), self.index());
 }
@@ -366,7 +397,7 @@ void start_runtime(memory::Arena& arena, memory::SmallHeap& small_heap) {
   if (the_runtime->self.header().checksums_offset != 0) arena.keep_checksums();
   // What ranks have little of lies in their file's first stripes: each rank's are in another directory.
   const uint64_t already_allocated =
-      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook},
+      arena.attach(memory::MemoryAccount{make_room_hook, give_back_hook, spare_limit_hook, is_in_want_hook},
                    directories.beginning_with(the_runtime->self.index()));
   the_runtime->ledger.adopt(already_allocated, already_allocated);
   the_runtime->static_data.adopt(the_runtime->self.header().minimum_managed_bytes);

@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <memory>
 #include <unordered_set>
 #include <vector>
@@ -47,6 +48,7 @@ class Runtime {
   node::Ledger ledger;
   node::Scheduler scheduler;
   node::CriticalSection critical_section;
+  bool has_combining_turn = false;  // while a thread begins a collective operation that has one
   message::MessageStore store;
   message::Mailbox mailbox;
   message::MatchingEngine matching;
@@ -127,7 +129,7 @@ class Runtime {
   void leave_finalize();
   bool is_finalized() const { return finalized_; }
 
-  // The process ends: its slot and its share of the budget are free for others.
+  // The process ends: what it has read is checked; its slot and its share of the budget are free for others.
   void retire();
 
   // Tells the agent why this rank ends the job.
@@ -165,7 +167,7 @@ class Runtime {
   uint64_t seen_arena_changes_ = 0;
   BaseMemory base_memory_;
   node::OtherThreads other_threads_;
-  node::ThreadStop last_thread_stop_ = node::ThreadStop::stopped;
+  std::atomic<node::ThreadStop> last_thread_stop_ = node::ThreadStop::stopped;
   static constexpr uint64_t kShortestTurnNs = 50000;
   static constexpr uint64_t kLongestTurnNs = 1000000;
   static constexpr uint64_t kLongestIdleTurnNs = 10000000;  // for a rank that has nothing in flight itself

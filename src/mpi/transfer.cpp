@@ -55,13 +55,14 @@ void send_bytes(Runtime& runtime, const Address& address, const void* data, uint
   push(runtime, cell, address);
 }
 
-void send_to_all(Runtime& runtime, const Address& address, const std::vector<uint32_t>& receivers, PackedStream& data) {
+void send_to_all(Runtime& runtime, const Address& address, const std::vector<uint32_t>& receivers,
+                 message::ByteStream& data, uint64_t bytes) {
   if (receivers.empty()) return;
   std::vector<uint32_t> remote;
   for (uint32_t to : receivers)
     if (!runtime.self.is_local(runtime.self.place_of(to))) remote.push_back(to);
   const auto copies = static_cast<uint32_t>(receivers.size() - remote.size() + (remote.empty() ? 0 : 1));
-  message::Cell cell = cell_for(runtime, data, data.bytes(), copies);
+  message::Cell cell = cell_for(runtime, data, bytes, copies);
   address_cell(cell, address);
   for (uint32_t to : receivers) {
     count_sent(runtime, cell);

@@ -28,8 +28,10 @@ void send(Runtime& runtime, const Address& address, PackedStream& data, uint32_t
 // The same of `bytes` at `data`; for algorithms of our own.
 void send_bytes(Runtime& runtime, const Address& address, const void* data, uint64_t bytes);
 
-// The same message for many receivers: one copy of the payload on each node. `address.to` is of no account.
-void send_to_all(Runtime& runtime, const Address& address, const std::vector<uint32_t>& receivers, PackedStream& data);
+// The same message, the next `bytes` of `data`, for many receivers: one copy of the payload on each node. `address.to`
+// is of no account.
+void send_to_all(Runtime& runtime, const Address& address, const std::vector<uint32_t>& receivers,
+                 message::ByteStream& data, uint64_t bytes);
 
 // What is said of a synchronous message between its sender and its receiver.
 void send_word(Runtime& runtime, uint32_t to, message::CellKind kind, uint32_t token);

@@ -41,7 +41,16 @@ class EndOfJob {
   [[noreturn]] void end(std::string_view cause, int status = 1) const {
     std::fflush(nullptr);
     tell(cause);
-    MPI_Abort(MPI_COMM_WORLD, status);
+    abort(status);
+  }
+
+  // Without a message. Where MPI does not run, of this process alone.
+  [[noreturn]] static void abort(int status = 1) {
+    int is_begun = 0;
+    int is_over = 0;
+    MPI_Initialized(&is_begun);
+    MPI_Finalized(&is_over);
+    if (is_begun != 0 && is_over == 0) MPI_Abort(MPI_COMM_WORLD, status);
     _exit(status);
   }
 

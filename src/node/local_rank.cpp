@@ -70,7 +70,8 @@ void LocalRank::make_room_for_others() {
   record().statistics.unload_ns.fetch_add(base::now_ns() - begin);
   NodeLock lock(header());
   record().evict_wanted = 0;
-  if (!is_pinned && header().loading_ranks != 0) rest_from_requests(unloaded.threads);
+  const bool will_be_asked_again = header().loading_ranks != 0 || header().next_rank != kNoIndex;
+  if (!is_pinned && will_be_asked_again) rest_from_requests(unloaded.threads);
   if (unloaded.bytes < wanted && unloaded.threads == ThreadStop::stopped && !is_pinned) {
     // All is unloaded. Whatever is still charged cannot be given up now (another thread is about to allocate or free
     // it): charged, it would be asked for without end. The next make_resident sets it right.

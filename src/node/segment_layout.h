@@ -20,7 +20,7 @@
 namespace spillway::node {
 
 inline constexpr uint32_t kSegmentMagic = 0x53504c57;  // "SPLW"
-inline constexpr uint32_t kSegmentVersion = 11;
+inline constexpr uint32_t kSegmentVersion = 12;
 inline constexpr uint32_t kNoIndex = 0xffffffffu;
 
 // A rank holds a slot in `running` and, of those that wait for room, in `loading`. `delegated` is a rank inside a call
@@ -105,6 +105,10 @@ struct alignas(128) RankRecord {
   // Of a rank that is ready and misses memory, until it has been charged ahead: 1, or 2 if it may unload blocked ones
   // for that. [lock]
   std::atomic<uint32_t> may_come_ahead;
+
+  // The operation that the rank is about to contribute to and may combine for its node; context 0: none. [lock]
+  std::atomic<uint64_t> combining_context;
+  std::atomic<int32_t> combining_tag;
 };
 
 struct SegmentHeader {

@@ -1,5 +1,5 @@
 // Wakes a PE that sleeps until its memory changes. Lies at the beginning of each heap, in memory that the node's PEs
-// share.
+// share, with what else PEs say to each other there.
 //
 // Who waits says so before it looks at the memory for the last time, and who writes looks for that after it has
 // written: one of the two sees the other.
@@ -17,6 +17,8 @@ struct Bell {
 
   std::atomic<uint32_t> is_awaited;
   std::atomic<uint32_t> rings;
+  // Whose turn it is to change this PE's numbers: a PE's number and one, or 0. Changed by MPI only.
+  uint64_t turn;
 
   // After a write to that PE's memory.
   void ring() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -13,14 +14,19 @@
 namespace spillway::pgas {
 namespace {
 
-constexpr uint64_t kMostOfOneCall = uint64_t{1} << 30;  // MPI counts with int
-constexpr int kLooks = 200;                             // before a PE that waits goes to sleep
+#ifndef SPILLWAY_PGAS_MOST_OF_ONE_CALL  // tests have less of it
+#define SPILLWAY_PGAS_MOST_OF_ONE_CALL uint64_t{1} << 30
+#endif
+constexpr uint64_t kMostOfOneCall = SPILLWAY_PGAS_MOST_OF_ONE_CALL;  // MPI counts with int
+constexpr int kLooks = 200;                                          // before a PE that waits goes to sleep
 constexpr uint64_t kShortestSleepNs = 20'000;
 // What MPI brings from other nodes rings no bell, nor do stores of the program itself.
 constexpr uint64_t kLongestSleepAmongNodesNs = 200'000;
 constexpr uint64_t kLongestSleepNs = 10'000'000;
 // Of the calls that programs repeat until they see what they want, without another call of MPI in between.
 constexpr uint32_t kCallsBetweenLooks = 64;
+constexpr uint32_t kChangesBetweenLooks = 64;  // at whose turn it is
+constexpr MPI_Aint kTurn = offsetof(Bell, turn);
 
 // Under Spillway, who sleeps here keeps its slot, which other ranks may be in want of.
 bool shares_slots(int pe_count) {
@@ -133,6 +139,8 @@ void check_aligned(const void* address, uint64_t bytes) {
 OneSided::OneSided(SymmetricHeap& heap)
     : heap_(&heap),
       is_open_(static_cast<size_t>(heap.pe_count())),
+      losses_before_turn_(8 + 2 * heap.pe_count()),  // with fewer ones others are not faster each time
+      changes_(static_cast<size_t>(heap.pe_count())),
       longest_sleep_ns_(shares_slots(heap.pe_count()) ? kShortestSleepNs
                         : heap.is_all_direct()        ? kLongestSleepNs
                                                       : kLongestSleepAmongNodesNs) {}
@@ -290,6 +298,32 @@ void OneSided::give_signals_to(int pe, bool waits) {
   is_giving_signals_ = false;
 }
 
+uint64_t OneSided::turn_of(int pe) {
+  if (heap_->direct(pe, 0) != nullptr) return __atomic_load_n(&heap_->bell(pe).turn, __ATOMIC_ACQUIRE);
+  const uint64_t none = 0;
+  uint64_t turn = 0;
+  MPI_Fetch_and_op(&none, &turn, MPI_UINT64_T, pe, kTurn, MPI_NO_OP, heap_->window());
+  flush(pe);
+  return turn;
+}
+
+// Returns whose it was.
+uint64_t OneSided::change_turn(int pe, uint64_t from, uint64_t to) {
+  uint64_t before = 0;
+  MPI_Compare_and_swap(&to, &from, &before, MPI_UINT64_T, pe, kTurn, heap_->window());
+  flush(pe);
+  return before;
+}
+
+void OneSided::take_turn(int pe) {
+  while (change_turn(pe, 0, own_turn()) != 0) give_time_to_mpi();
+}
+
+void OneSided::let_others_have_their_turn(int pe) {
+  if (heap_->direct(pe, 0) == nullptr && ++changes_[static_cast<size_t>(pe)] % kChangesBetweenLooks != 0) return;
+  while (turn_of(pe) != 0) give_time_to_mpi();
+}
+
 template <typename T>
 T OneSided::atomic_by_mpi(pgas_operation operation, MPI_Aint at, T operand, T expected, int pe) {
   T before = 0;
@@ -298,16 +332,21 @@ T OneSided::atomic_by_mpi(pgas_operation operation, MPI_Aint at, T operand, T ex
     flush(pe);
     return before;
   }
+  let_others_have_their_turn(pe);
   uint64_t& guess = guesses_[(static_cast<uint64_t>(at) / sizeof(T) + static_cast<uint64_t>(pe)) % kGuesses];
   const bool is_swap = operation == PGAS_OPERATION_COMPARE_SWAP;
   if (!is_swap) expected = static_cast<T>(guess);
-  for (;;) {
+  for (int losses = 0;;) {
     const T value = is_swap ? operand : changed(operation, expected, operand);
     MPI_Compare_and_swap(&value, &expected, &before, mpi_type<T>(), pe, at, heap_->window());
     flush(pe);
     guess = before == expected ? value : before;
-    if (is_swap || before == expected) return before;
+    if (is_swap || before == expected) {
+      if (losses >= losses_before_turn_) change_turn(pe, own_turn(), 0);
+      return before;
+    }
     expected = before;  // another PE was faster, or the guess wrong
+    if (++losses == losses_before_turn_) take_turn(pe);
   }
 }
 

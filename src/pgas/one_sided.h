@@ -4,7 +4,9 @@
 // window that is always locked (passive target). Atomic are operations only with others of their kind, so as soon as a
 // PE is on another node, all of them are MPI's, also within a node. And of MPI's, different ones on a number are not
 // atomic with each other, but for reading (accumulate_ops=same_op_no_op, MPI 4.0, 12.2.1 and 12.7.1): so every one that
-// changes a number is a compare-and-swap.
+// changes a number is a compare-and-swap. Who comes from another node may find another value each time, as those that
+// are nearer are faster: one that has lost often takes the turn of the PE whose number it is, a word of that PE's heap
+// at which all look before they change numbers there, those on other nodes now and then.
 //
 // What is to be signalled to another node follows its data, and only a flush, which waits for the other side, says that
 // these are there. Signals that must not wait for that are queued: until their data have left this PE, as far as MPI
@@ -69,6 +71,11 @@ class OneSided {
   void flush(int pe);
   MPI_Request begin_put(void* dest, const void* source, uint64_t bytes, int pe, bool has_request);
   void give_signals_to(int pe, bool waits);
+  uint64_t own_turn() const { return static_cast<uint64_t>(heap_->pe()) + 1; }
+  uint64_t turn_of(int pe);
+  uint64_t change_turn(int pe, uint64_t from, uint64_t to);
+  void take_turn(int pe);
+  void let_others_have_their_turn(int pe);
   template <typename T>
   T atomic_by_mpi(pgas_operation operation, MPI_Aint at, T operand, T expected, int pe);
   void give_time_to_mpi();
@@ -82,6 +89,8 @@ class OneSided {
   bool is_giving_signals_ = false;
   // What numbers of other PEs may be: those that this PE has seen last. A wrong guess costs another round trip.
   std::array<uint64_t, kGuesses> guesses_{};
+  int losses_before_turn_;
+  std::vector<uint32_t> changes_;  // by PE, of its numbers, where it is on another node
   uint64_t longest_sleep_ns_;
   uint32_t calls_ = 0;
 };

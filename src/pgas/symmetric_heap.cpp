@@ -1,11 +1,14 @@
 #include "pgas/symmetric_heap.h"
 
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <new>
 #include <string>
@@ -24,8 +27,17 @@ char* first_page(char* shared) {
   return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(shared) + kPage - 1) & ~(kPage - 1));
 }
 
+// MPI libraries have the heaps of a host in one file.
+void check_file_limit(uint64_t bytes) {
+  struct rlimit limit {};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur) return;
+  throw Failure("symmetric heaps of " + std::to_string(bytes >> 10) + " KiB in shared memory, where a file may have " +
+                    std::to_string(limit.rlim_cur >> 10) + " KiB: " + std::strerror(EFBIG),
+                "raise the limit of a file's size (ulimit -f)");
+}
+
 // Memory that is not there when it is first written would end the PE by a signal, without a word.
-void check_room(MPI_Comm pes, uint64_t bytes) {
+void check_room(MPI_Comm pes, MPI_Comm node, uint64_t bytes) {
   int pe = 0;
   int count = 0;
   MPI_Comm_rank(pes, &pe);
@@ -36,9 +48,12 @@ void check_room(MPI_Comm pes, uint64_t bytes) {
   std::vector<uint64_t> hosts(static_cast<size_t>(count));
   MPI_Allgather(&own, 1, MPI_UINT64_T, hosts.data(), 1, MPI_UINT64_T, pes);
   if (std::find(hosts.begin(), hosts.end(), own) - hosts.begin() != pe) return;
+  const auto here = static_cast<uint64_t>(std::count(hosts.begin(), hosts.end(), own));
+  int in_node = 0;
+  MPI_Comm_size(node, &in_node);
+  check_file_limit((bytes + kPage) * static_cast<uint64_t>(in_node));
   struct statfs room {};
   if (statfs(kSharedMemory, &room) != 0) return;
-  const auto here = static_cast<uint64_t>(std::count(hosts.begin(), hosts.end(), own));
   const uint64_t free_bytes = uint64_t{room.f_bavail} * static_cast<uint64_t>(room.f_bsize);
   if ((bytes + kPage) * here <= free_bytes) return;
   throw Failure("the symmetric heaps of the host's " + std::to_string(here) + " PEs, " + std::to_string(bytes >> 10) +
@@ -90,7 +105,7 @@ SymmetricHeap::SymmetricHeap(MPI_Comm pes, uint64_t bytes, uint64_t most_of_node
   MPI_Comm_size(pes_, &count);
   bases_.resize(static_cast<size_t>(count));
   node_ = node_of(pes_, most_of_node);
-  check_room(pes_, bytes);
+  check_room(pes_, node_, bytes);
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "alloc_shared_noncontig", "true");  // each on pages of its own

@@ -51,7 +51,7 @@ void ListSorter::work() try {
     changed_.notify_all();
   }
 } catch (const ProgramError& error) {
-  base::fatal("%s", error.what());
+  end_process(error);
 } catch (const std::bad_alloc&) {
   base::fatal(
       "not enough memory to sort what is sent\n"

@@ -2,10 +2,14 @@
 
 #include <cstdio>
 
+#include "base/error.h"
+
 namespace spillway::shuffle {
 namespace {
 
 constexpr size_t kMostShown = 40;
+
+void (*before_end_of_process)() = nullptr;
 
 std::string escaped(std::string_view bytes) {
   std::string text = "'";
@@ -21,6 +25,13 @@ std::string escaped(std::string_view bytes) {
 }
 
 }  // namespace
+
+void end_process(const ProgramError& error) {
+  if (before_end_of_process != nullptr) before_end_of_process();
+  base::fatal("%s", error.what());
+}
+
+void set_before_end_of_process(void (*function)()) { before_end_of_process = function; }
 
 std::string shown(ItemClass item_class, std::string_view key) {
   ItemSlot slot;

@@ -15,6 +15,11 @@ class ProgramError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Ends the process for one on a thread on which nobody else catches it, by base::fatal(), after a call of what has been
+// set, from that thread.
+[[noreturn]] void end_process(const ProgramError& error);
+void set_before_end_of_process(void (*function)());
+
 // A key as messages show it: shortened, and letters that cannot be read as their codes.
 std::string shown(ItemClass item_class, std::string_view key);
 

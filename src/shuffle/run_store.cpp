@@ -264,7 +264,7 @@ void RunStore::work() try {
     work_done_.notify_all();
   }
 } catch (const ProgramError& error) {
-  base::fatal("%s", error.what());
+  end_process(error);
 } catch (const std::bad_alloc&) {
   base::fatal(
       "not enough memory to merge what has come for the A tasks\n"

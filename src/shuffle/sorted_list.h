@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "shuffle/byte_buffer.h"
 #include "shuffle/key_order.h"
+#include "shuffle/list_memory.h"
 #include "shuffle/send_list.h"
 
 namespace spillway::shuffle {
@@ -17,7 +17,7 @@ struct SortedList {
     size_t bytes;   // with it
   };
 
-  ByteBuffer memory;
+  ListMemory memory;
   std::vector<Block> blocks;
   uint64_t records = 0;
   std::vector<SendList::Entry> grouped;  // its memory is used again by the next list

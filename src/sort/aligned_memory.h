@@ -1,6 +1,8 @@
 // Memory for direct I/O.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -33,6 +35,32 @@ class AlignedMemory {
   };
   uint64_t bytes_ = 0;
   std::unique_ptr<char, Free> memory_;
+};
+
+// The same, for reads that go on while this process calls MPI. Under `spillway run` a rank that waits in a call may be
+// unloaded, and the device would go on to write to pages that are not the rank's any more. Spillway unloads what malloc
+// gives and static arrays. These pages are mapped as shared: no process has them alone, so that neither unloading nor a
+// fork can put others in their place.
+class LastingMemory {
+ public:
+  LastingMemory() = default;
+  // At least so many, a multiple of storage::kBlockBytes; not 0.
+  explicit LastingMemory(uint64_t bytes) : memory_(nullptr, Unmap{whole_blocks(bytes)}) {
+    void* const memory =
+        mmap(nullptr, memory_.get_deleter().bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    memory_.reset(static_cast<char*>(memory));
+  }
+
+  char* data() const { return memory_.get(); }
+  uint64_t bytes() const { return memory_.get_deleter().bytes; }
+
+ private:
+  struct Unmap {
+    uint64_t bytes;
+    void operator()(char* memory) const { munmap(memory, bytes); }
+  };
+  std::unique_ptr<char, Unmap> memory_;
 };
 
 }  // namespace spillway::sort

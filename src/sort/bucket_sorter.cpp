@@ -23,12 +23,22 @@ void BucketSorter::sort(const std::vector<Piece>& pieces, uint64_t records, cons
       const std::string_view record = layout_.stored(at);
       entries_.push_back({layout_.order().prefix(layout_.key(record)), at});
       at += record.size() + extra;
+      count(1);
     }
   other_.resize(entries_.size());
   Entry* const begin = entries_.data();
   sort_entries(begin, begin + entries_.size(), other_.data());
   if (layout_.has_more_than_prefix()) order_same_prefixes(begin, begin + entries_.size());
   if (layout_.is_unique()) drop_repeated(repeated);
+}
+
+template <typename Function>
+void BucketSorter::for_each(Entry* begin, Entry* end, Function function) {
+  while (begin != end) {
+    const ptrdiff_t part = std::min<ptrdiff_t>(end - begin, kRecordsBetween);
+    for (Entry* const part_end = begin + part; begin != part_end; ++begin) function(*begin);
+    count(static_cast<uint64_t>(part));
+  }
 }
 
 // Of entries that are ordered by prefixes, those with the same one, and so on.
@@ -56,6 +66,7 @@ void BucketSorter::find_same_prefixes(Entry* begin, Entry* end, size_t compared_
     } else if (after - same > 1) {
       order_few(same, after);
     }
+    count(static_cast<uint64_t>(after - same));
     same = after;
   }
 }
@@ -64,16 +75,18 @@ void BucketSorter::fetch_key(const Entry& entry) const {
   __builtin_prefetch(layout_.is_lines() ? entry.record : key_of(entry).data());
 }
 
-void BucketSorter::order_few(Entry* begin, Entry* end) const {
+void BucketSorter::order_few(Entry* begin, Entry* end) {
   const std::string_view first = key_of(*begin);
   const auto is_equal = [&](const Entry& entry) { return layout_.order().compare(key_of(entry), first) == 0; };
   if (!layout_.has_positions() && std::all_of(begin + 1, end, is_equal)) return;
   order_by_comparing(begin, end);
 }
 
-void BucketSorter::order_by_comparing(Entry* begin, Entry* end) const {
-  std::sort(begin, end,
-            [&](const Entry& first, const Entry& second) { return layout_.is_before(record(first), record(second)); });
+void BucketSorter::order_by_comparing(Entry* begin, Entry* end) {
+  std::sort(begin, end, [&](const Entry& first, const Entry& second) {
+    count(1);
+    return layout_.is_before(record(first), record(second));
+  });
 }
 
 // Equal keys by positions, bytes by those behind what all have in common: up to where those of the same prefix are
@@ -82,9 +95,9 @@ std::optional<size_t> BucketSorter::order_by_next_bytes(const Group& group) {
   const std::string_view first = key_of(*group.begin);
   size_t common = first.size();
   bool are_equal = true;
-  for (const Entry* entry = group.begin + 1; entry != group.end; ++entry) {
-    if (group.end - entry > kAhead) fetch_key(entry[kAhead]);
-    const std::string_view key = key_of(*entry);
+  for_each(group.begin + 1, group.end, [&](const Entry& entry) {
+    if (group.end - &entry > kAhead) fetch_key((&entry)[kAhead]);
+    const std::string_view key = key_of(entry);
     if (layout_.order().type() == KeyType::bytes) {
       const size_t most = std::min(common, key.size());
       const size_t begin = std::min(group.compared_bytes, most);
@@ -94,21 +107,20 @@ std::optional<size_t> BucketSorter::order_by_next_bytes(const Group& group) {
     } else {
       are_equal = are_equal && layout_.order().compare_further(first, key) == 0;
     }
-  }
+  });
   if (are_equal) {
     if (!layout_.has_positions()) return {};
-    for (Entry* entry = group.begin; entry != group.end; ++entry)
-      entry->prefix = RecordLayout::position(record(*entry));
+    for_each(group.begin, group.end, [&](Entry& entry) { entry.prefix = RecordLayout::position(record(entry)); });
     sort_entries(group.begin, group.end, other_.data());
     return {};
   }
   const size_t from = std::max(common / sizeof(uint64_t) * sizeof(uint64_t), group.compared_bytes);
   const uint64_t prefix = layout_.order().prefix(first, from);
   bool do_prefixes_differ = false;
-  for (Entry* entry = group.begin; entry != group.end; ++entry) {
-    entry->prefix = layout_.order().prefix(key_of(*entry), from);
-    do_prefixes_differ |= entry->prefix != prefix;
-  }
+  for_each(group.begin, group.end, [&](Entry& entry) {
+    entry.prefix = layout_.order().prefix(key_of(entry), from);
+    do_prefixes_differ |= entry.prefix != prefix;
+  });
   if (!do_prefixes_differ) {  // numbers, or keys that end with zeros
     order_by_comparing(group.begin, group.end);
     return {};
@@ -120,19 +132,24 @@ std::optional<size_t> BucketSorter::order_by_next_bytes(const Group& group) {
 // By the highest digit in which the prefixes differ, and then what has one value of it; few by comparing.
 void BucketSorter::sort_entries(Entry* begin, Entry* end, Entry* other) {
   const auto is_lower = [](const Entry& first, const Entry& second) { return first.prefix < second.prefix; };
-  if (end - begin <= kFewEntries) return std::sort(begin, end, is_lower);
-  const auto count = static_cast<size_t>(end - begin);
+  if (end - begin <= kFewEntries) {
+    count(static_cast<uint64_t>(end - begin));
+    return std::sort(begin, end, is_lower);
+  }
   uint64_t differ = 0;
-  for (const Entry* entry = begin; entry != end; ++entry) differ |= entry->prefix ^ begin->prefix;
+  for_each(begin, end, [&](const Entry& entry) { differ |= entry.prefix ^ begin->prefix; });
   if (differ == 0) return;
   const int shift = std::max(0, 64 - std::countl_zero(differ) - kDigitBits);
   constexpr uint64_t kMask = (1 << kDigitBits) - 1;
   std::vector<uint32_t> ends((size_t{1} << kDigitBits) + 1, 0);
-  for (const Entry* entry = begin; entry != end; ++entry) ++ends[(entry->prefix >> shift & kMask) + 1];
+  for_each(begin, end, [&](const Entry& entry) {
+    ++ends[(entry.prefix >> shift & kMask) + 1];
+    other[&entry - begin] = entry;
+  });
   for (size_t digit = 1; digit < ends.size(); ++digit) ends[digit] += ends[digit - 1];
-  std::copy(begin, end, other);
-  for (const Entry* entry = other; entry != other + count; ++entry)
-    begin[ends[entry->prefix >> shift & kMask]++] = *entry;  // begins become ends
+  for_each(other, other + (end - begin), [&](const Entry& entry) {
+    begin[ends[entry.prefix >> shift & kMask]++] = entry;  // begins become ends
+  });
   if (shift == 0) return;
   for (size_t digit = 0, from = 0; digit <= kMask; from = ends[digit++])
     sort_entries(begin + from, begin + ends[digit], other);
@@ -146,14 +163,16 @@ void BucketSorter::drop_repeated(const std::optional<Repeated>& repeated) {
     while (after != entries_.size() && layout_.order().compare(key_of(entries_[after]), key) == 0) ++after;
     const bool is_repeated = repeated && layout_.order().compare(repeated->key, key) == 0;
     entries_[kept++] = {is_repeated ? repeated->count : after - first, entries_[first].record};
+    count(after - first);
     first = after;
   }
   entries_.resize(kept);
 }
 
-uint64_t BucketSorter::written_bytes() const {
+uint64_t BucketSorter::written_bytes() {
   uint64_t bytes = 0;
-  for (const Entry& entry : entries_) bytes += layout_.written_bytes(record(entry), entry.prefix);
+  for_each(entries_.data(), entries_.data() + entries_.size(),
+           [&](const Entry& entry) { bytes += layout_.written_bytes(record(entry), entry.prefix); });
   return bytes;
 }
 

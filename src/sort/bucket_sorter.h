@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sort/record_layout.h"
@@ -15,7 +17,11 @@ class BucketSorter {
  public:
   static constexpr uint64_t kEntryBytes = 16;  // of the index, of which there are two
 
-  explicit BucketSorter(const RecordLayout& layout) : layout_(layout) {}
+  static constexpr uint64_t kRecordsBetween = 4096;  // some 0.2 ms
+
+  // `in_between` is called while records are sorted, each time when about so many have been looked at.
+  explicit BucketSorter(const RecordLayout& layout, std::function<void()> in_between = {})
+      : layout_(layout), in_between_(std::move(in_between)) {}
 
   // Stored records, one after the other.
   struct Piece {
@@ -33,7 +39,7 @@ class BucketSorter {
 
   uint64_t records() const { return entries_.size(); }
   // Of all of them in the output. Takes a look at each.
-  uint64_t written_bytes() const;
+  uint64_t written_bytes();
   // The next `most` bytes of the sorted records, as they are in the output, or fewer at the end. Returns how many.
   uint64_t copy_next(char* to, uint64_t most);
 
@@ -50,18 +56,28 @@ class BucketSorter {
     Entry* end;
     size_t compared_bytes;
   };
+  void count(uint64_t records) {
+    counted_ += records;
+    if (counted_ < kRecordsBetween) return;
+    counted_ = 0;
+    if (in_between_) in_between_();
+  }
+  template <typename Function>
+  void for_each(Entry* begin, Entry* end, Function function);
   void order_same_prefixes(Entry* begin, Entry* end);
   void find_same_prefixes(Entry* begin, Entry* end, size_t compared_bytes, std::vector<Group>& groups);
   void fetch_key(const Entry& entry) const;
-  void order_few(Entry* begin, Entry* end) const;
-  void order_by_comparing(Entry* begin, Entry* end) const;
+  void order_few(Entry* begin, Entry* end);
+  void order_by_comparing(Entry* begin, Entry* end);
   std::optional<size_t> order_by_next_bytes(const Group& group);
-  static void sort_entries(Entry* begin, Entry* end, Entry* other);
+  void sort_entries(Entry* begin, Entry* end, Entry* other);
   void drop_repeated(const std::optional<Repeated>& repeated);
   std::string_view record(const Entry& entry) const { return layout_.stored(entry.record); }
   std::string_view key_of(const Entry& entry) const { return layout_.key(record(entry)); }
 
   const RecordLayout layout_;
+  const std::function<void()> in_between_;
+  uint64_t counted_ = 0;  // since it was called
   std::vector<Entry> entries_;
   std::vector<Entry> other_;
   uint64_t next_entry_ = 0;

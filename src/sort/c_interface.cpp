@@ -1,6 +1,7 @@
 // spillway/sort.h.
 #include <spillway/sort.h>
 
+#include <csignal>
 #include <exception>
 #include <new>
 #include <string>
@@ -54,6 +55,23 @@ Settings settings_of(const spillway_sort_options& options) {
           ""};
 }
 
+// A file beyond the user's limit (ulimit -f) is an error with a message meanwhile, and no signal that ends the process.
+class IgnoredSignal {
+ public:
+  explicit IgnoredSignal(int number) : number_(number) {
+    struct sigaction ignoring = {};
+    ignoring.sa_handler = SIG_IGN;
+    sigaction(number_, &ignoring, &before_);
+  }
+  ~IgnoredSignal() { sigaction(number_, &before_, nullptr); }
+  IgnoredSignal(const IgnoredSignal&) = delete;
+  IgnoredSignal& operator=(const IgnoredSignal&) = delete;
+
+ private:
+  const int number_;
+  struct sigaction before_ = {};
+};
+
 }  // namespace
 }  // namespace spillway::sort
 
@@ -62,6 +80,7 @@ extern "C" SPILLWAY_EXPORT void spillway_sort_files(const spillway_sort_options*
   using namespace spillway::sort;
   spillway::mpi_program::EndOfJob end_of_job("spillway_sort_files()");
   end_of_job.learn_place();
+  const IgnoredSignal ignored(SIGXFSZ);
   try {
     const Report report = run_sort(settings_of(*options), end_of_job);
     if (result != nullptr)

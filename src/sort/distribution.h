@@ -37,7 +37,7 @@ class Distribution {
     bool waits_for_ring = false;
     uint64_t rings = 0;  // before it began to wait
     uint64_t delivery = 0;
-    AlignedMemory memory;  // where the sorter is on another node
+    LastingMemory memory;  // where the sorter is on another node
   };
 
   bool take_blocks();
@@ -59,7 +59,7 @@ class Distribution {
   const uint64_t slot_bytes_;
   bool has_more_to_read_;
   std::vector<Reading> readings_;
-  std::vector<AlignedMemory> spare_;  // of readings that are over
+  std::vector<LastingMemory> spare_;  // of readings that are over
   std::vector<int> to_ring_;          // who waits for a buffer here that is free now
   uint64_t used_ = 0;                 // blocks that have come here and are in the store
   uint64_t own_blocks_;

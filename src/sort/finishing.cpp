@@ -32,7 +32,7 @@ Finishing::Finishing(const RecordLayout& layout, BucketStore* store, const Bucke
       progress_(progress),
       buffer_bytes_(std::max(table.most_memory_bytes(), storage::kBlockBytes)),
       sendings_(static_cast<size_t>(table.processes())),
-      sorter_(layout),
+      sorter_(layout, [this] { let_others_in(); }),
       output_(output, io) {
   const size_t words = first_size() + (layout_.is_unique() ? table_.bucket_count() : 0);
   words_ = static_cast<uint64_t*>(pgas_calloc(words, sizeof(uint64_t)));
@@ -42,6 +42,7 @@ Finishing::Finishing(const RecordLayout& layout, BucketStore* store, const Bucke
         buffers_ * buffer_bytes_ > memory_bytes ? nullptr : pgas_align(storage::kBlockBytes, buffers_ * buffer_bytes_));
     if (memory_ != nullptr) break;
   }
+  for (int pe = 0; pe < table_.processes(); ++pe) is_all_direct_ &= pgas_ptr(words_, pe) != nullptr;
   if (buffers_ == 0)
     throw Failure("a bucket of " + std::to_string(buffer_bytes_ >> 20) + " MiB has no room in the memory of a process",
                   "give each process more (--memory)");
@@ -110,7 +111,7 @@ bool Finishing::send_next_pieces(int owner) {
       if (bytes_to_other_nodes_ != 0 && bytes_to_other_nodes_ + whole > kMostToOtherNodes) break;
       bytes_to_other_nodes_ += whole;
       ++sending.unread;
-      const auto memory = std::make_shared<AlignedMemory>(whole);
+      const auto memory = std::make_shared<LastingMemory>(whole);
       read(piece, memory->data(), [this, &sending, owner, memory, to = symmetric + piece.place, bytes = piece.bytes] {
         pgas_putmem(to, memory->data(), bytes, owner);
         bytes_to_other_nodes_ -= memory->bytes();
@@ -202,7 +203,13 @@ void Finishing::write_sorted() {
     const uint64_t copied = sorter_.copy_next(to, most);
     figures_.moved_ns += base::now_ns() - begin;
     output_.put(copied);
+    let_others_in();
   }
+}
+
+// To this process's memory, which those on other nodes reach only while it calls MPI.
+void Finishing::let_others_in() {
+  if (!is_all_direct_) pgas_uint64_test(words_, PGAS_CMP_EQ, UINT64_MAX);
 }
 
 // Of the bucket's memory: who has a part of the one that comes there next may put it.
@@ -217,6 +224,7 @@ void Finishing::let_go() {
 
 void Finishing::idle(uint64_t rings) {
   if (io_.pending() != 0) {
+    let_others_in();
     io_.wait(kShortWaitNs);
   } else {
     pgas_uint64_wait_until(words_, PGAS_CMP_NE, rings);

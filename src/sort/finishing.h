@@ -64,6 +64,7 @@ class Finishing {
   bool sort_next();
   bool find_offset(uint64_t bucket);
   void write_sorted();
+  void let_others_in();
   void let_go();
   void idle(uint64_t rings);
 
@@ -81,6 +82,7 @@ class Finishing {
   // The bell; of each owner the rounds that may be put; of each buffer what has been put there; and of each bucket the
   // bytes in the output, and one, where not all records come out.
   uint64_t* words_;
+  bool is_all_direct_ = true;  // all processes reach each other's memory without help
   std::vector<Sending> sendings_;
   uint64_t bytes_to_other_nodes_ = 0;  // of memory for pieces on their way
   uint64_t round_ = 0;                 // of the bucket that is next here

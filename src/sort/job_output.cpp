@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <numeric>
 #include <system_error>
 #include <vector>
@@ -55,7 +56,7 @@ void require_that_it_may_be_made(const std::string& path, bool is_directory) {
 
 JobOutput::JobOutput(MPI_Comm processes, const std::string& path, bool has_parts, uint64_t bytes,
                      const std::string& token)
-    : processes_(processes), has_parts_(has_parts) {
+    : processes_(processes), has_parts_(has_parts), bytes_(bytes) {
   MPI_Comm_rank(processes, &process_);
   MPI_Comm_size(processes, &process_count_);
   if (process_ == 0) {
@@ -72,7 +73,46 @@ JobOutput::JobOutput(MPI_Comm processes, const std::string& path, bool has_parts
     }
   }
   partial_ = share(processes_, partial_);
-  require_output(partial_);
+  require_on_all_hosts();
+}
+
+JobOutput::~JobOutput() {
+  if (!is_published_) abandon();
+}
+
+// Process 0 removes it before another one ends the job: from that host nobody can.
+void JobOutput::require_on_all_hosts() const {
+  const int error = why_not_writable(partial_);
+  int is_writable = error == 0 ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &is_writable, 1, MPI_INT, MPI_MIN, processes_);
+  if (is_writable != 0) return;
+  if (process_ == 0) abandon();
+  MPI_Barrier(processes_);
+  if (error != 0)
+    throw Failure("this host cannot write " + partial_ + ", which another one has made: " + std::strerror(error),
+                  "name an output that all hosts can write to: on a file system that they share");
+  MPI_Barrier(processes_);  // until the end of the job
+}
+
+// Also where no more files can be opened: names of parts are known.
+void JobOutput::abandon() const noexcept {
+  try {
+    if (!has_parts_) {
+      unlink(partial_.c_str());
+      return;
+    }
+    for (int process = 0; process < process_count_; ++process) unlink((partial_ + "/" + part_name(process)).c_str());
+    unlink((partial_ + "/" + kManifest).c_str());
+    rmdir(partial_.c_str());
+  } catch (const std::bad_alloc&) {  // it stays
+  }
+}
+
+uint64_t JobOutput::unreserved_bytes(const std::string& directory) const {
+  struct stat own = {};
+  struct stat other = {};
+  const bool are_known = stat(partial_.c_str(), &own) == 0 && stat(directory.c_str(), &other) == 0;
+  return has_parts_ && are_known && own.st_dev == other.st_dev ? bytes_ : 0;
 }
 
 std::string JobOutput::part_name(int process) const {
@@ -85,19 +125,22 @@ std::string JobOutput::file() const { return has_parts_ ? partial_ + "/" + part_
 
 void JobOutput::make_part(uint64_t bytes) const { create_partial(file(), bytes); }
 
-void JobOutput::publish(uint64_t bytes, uint64_t records) const {
+void JobOutput::publish(uint64_t bytes, uint64_t records) {
   std::vector<uint64_t> all_bytes(static_cast<size_t>(process_count_));
   std::vector<uint64_t> all_records(all_bytes.size());
   if (has_parts_) complete(file(), file(), bytes);
   MPI_Gather(&bytes, 1, MPI_UINT64_T, all_bytes.data(), 1, MPI_UINT64_T, 0, processes_);
   MPI_Gather(&records, 1, MPI_UINT64_T, all_records.data(), 1, MPI_UINT64_T, 0, processes_);
-  if (process_ != 0) return;
-  if (has_parts_) {
-    write_manifest(all_bytes, all_records);
-  } else {
-    complete(partial_, path_, std::accumulate(all_bytes.begin(), all_bytes.end(), uint64_t{0}));
+  if (process_ == 0) {
+    if (has_parts_) {
+      write_manifest(all_bytes, all_records);
+    } else {
+      complete(partial_, path_, std::accumulate(all_bytes.begin(), all_bytes.end(), uint64_t{0}));
+    }
+    rename_partial(partial_, path_);
   }
-  rename_partial(partial_, path_);
+  MPI_Barrier(processes_);
+  is_published_ = true;
 }
 
 void JobOutput::write_manifest(const std::vector<uint64_t>& bytes, const std::vector<uint64_t>& records) const {

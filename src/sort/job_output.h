@@ -16,6 +16,10 @@ class JobOutput {
   // Collective. Process 0 makes it; there must be room for `bytes`. `token` is in its name until it is whole; empty:
   // one is made up. Throws Failure.
   JobOutput(MPI_Comm processes, const std::string& path, bool has_parts, uint64_t bytes, const std::string& token);
+  // abandon(), unless it is published.
+  ~JobOutput();
+  JobOutput(const JobOutput&) = delete;
+  JobOutput& operator=(const JobOutput&) = delete;
 
   bool has_parts() const { return has_parts_; }
   // What this process writes to: its part, or the file of all.
@@ -23,10 +27,18 @@ class JobOutput {
   // Makes this process's part, with room for so many bytes. REQUIRES: has_parts().
   void make_part(uint64_t bytes) const;
 
-  // Collective, when all have written: of so many bytes and records each. Throws Failure.
-  void publish(uint64_t bytes, uint64_t records) const;
+  // In bytes, what it still takes of the device of `directory`, where that is its own: what is reserved is not among
+  // it.
+  uint64_t unreserved_bytes(const std::string& directory) const;
+
+  // Collective, when all have written: of so many bytes and records each. It is there when this returns. Throws
+  // Failure.
+  void publish(uint64_t bytes, uint64_t records);
+  // By any process, before it ends the job: what has been made of it is removed.
+  void abandon() const noexcept;
 
  private:
+  void require_on_all_hosts() const;
   std::string part_name(int process) const;
   void write_manifest(const std::vector<uint64_t>& bytes, const std::vector<uint64_t>& records) const;
 
@@ -35,7 +47,9 @@ class JobOutput {
   int process_count_ = 1;
   std::string path_;  // of process 0: an output that is a link stays one
   std::string partial_;
-  bool has_parts_;
+  const bool has_parts_;
+  const uint64_t bytes_;
+  bool is_published_ = false;
 };
 
 }  // namespace spillway::sort

@@ -17,7 +17,9 @@ constexpr uint64_t kMostBlockBytes = 4 * kMiB;             // larger ones are in
 constexpr uint64_t kMostBlockBytesAmongNodes = 16 * kMiB;  // but there each takes some round trips
 constexpr uint64_t kLeastBlockBytes = 64 << 10;
 constexpr uint64_t kMostChunkBytes = kMiB;
-constexpr uint64_t kLeastChunkBytes = 32 << 10;
+constexpr uint64_t kLeastChunkBytes = 32 << 10;       // in a quarter of the memory,
+constexpr uint64_t kLeastChunkBytesOfMany = 8 << 10;  // and where that is not enough, in half of it,
+constexpr uint64_t kKnownOfChunk = 32;                // with its place and checksum, which then are many
 constexpr uint64_t kSlots = 4;
 constexpr uint64_t kOutputBytes = 4 * 4 * kMiB;
 constexpr double kMostBucketBytes = 128.0 * kMiB;  // larger ones are sorted no faster,
@@ -77,7 +79,12 @@ MemoryPlan MemoryPlan::make(const Records& records, const Processes& processes) 
   plan.chunk_bytes = kMostChunkBytes;
   while (plan.chunk_bytes * plan.bucket_count > memory_bytes / 4 && plan.chunk_bytes > kLeastChunkBytes)
     plan.chunk_bytes /= 2;
-  if (plan.chunk_bytes * plan.bucket_count > memory_bytes / 2)
+  const auto do_chunks_fit = [&] {
+    const uint64_t known = plan.chunk_bytes < kLeastChunkBytes ? share / plan.chunk_bytes * kKnownOfChunk : 0;
+    return plan.chunk_bytes * plan.bucket_count + known <= memory_bytes / 2;
+  };
+  while (!do_chunks_fit() && plan.chunk_bytes > kLeastChunkBytesOfMany) plan.chunk_bytes /= 2;
+  if (!do_chunks_fit())
     throw Failure(std::to_string(total_bytes / kMiB) + " MiB are too many for " + std::to_string(memory_bytes / kMiB) +
                       " MiB of memory of each process: they are " + std::to_string(plan.bucket_count) + " buckets",
                   "give each process more (--memory)");

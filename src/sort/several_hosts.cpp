@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -93,13 +92,8 @@ void require_inputs(const std::vector<InputFile>& files) {
   }
 }
 
-void require_output(const std::string& partial) {
-  if (is_first_of_host()) {
-    if (access(partial.c_str(), W_OK) != 0)
-      throw Failure("this host cannot write " + partial + ", which another one has made: " + std::strerror(errno),
-                    "name an output that all hosts can write to: on a file system that they share");
-  }
-  MPI_Barrier(MPI_COMM_WORLD);  // from now on it may get another name
+int why_not_writable(const std::string& path) {
+  return !is_first_of_host() || access(path.c_str(), W_OK) == 0 ? 0 : errno;
 }
 
 }  // namespace spillway::sort

@@ -26,7 +26,8 @@ int64_t sum_of_sharers(const char* directory, int64_t value);
 // Throws Failure where a host does not have these files, with these sizes.
 void require_inputs(const std::vector<InputFile>& files);
 
-// When process 0 has made it: throws Failure where a host cannot write to this file or directory.
-void require_output(const std::string& partial);
+// Why this host cannot write to the file or directory, a number of errno; 0 where it can, and for all of its processes
+// but one.
+int why_not_writable(const std::string& path);
 
 }  // namespace spillway::sort

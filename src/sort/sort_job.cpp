@@ -53,19 +53,21 @@ std::vector<InputFile> list_for_all(const Settings& settings, int process) {
   return files;
 }
 
-// Of what this process spills. Others of its host may spill to the same disk.
-void require_spill_room(const Settings& settings, uint64_t own_bytes) {
-  const auto bytes_of_all =
-      static_cast<uint64_t>(sum_of_sharers(settings.spill_directory.c_str(), static_cast<int64_t>(own_bytes)));
+// Of what this process spills, beside the output. Others of its host may spill to the same disk.
+void require_spill_room(const std::string& spill_directory, uint64_t own_bytes, const JobOutput& output) {
+  const char* directory = spill_directory.c_str();
+  const uint64_t output_bytes = output.unreserved_bytes(spill_directory);
+  const uint64_t bytes_of_all =
+      static_cast<uint64_t>(sum_of_sharers(directory, static_cast<int64_t>(own_bytes))) + output_bytes;
   struct statvfs status = {};
-  const char* directory = settings.spill_directory.c_str();
   if (statvfs(directory, &status) != 0)
     throw Failure(std::string("cannot spill into ") + directory + ": " + std::strerror(errno),
                   "name a directory on a local disk with --spill-dir");
   const uint64_t free = status.f_bavail * status.f_frsize;
   if (free >= bytes_of_all) return;
-  throw Failure("the data need " + std::to_string(bytes_of_all >> 20) + " MiB of the spill directory " + directory +
-                    ", where " + std::to_string(free >> 20) + " MiB are free",
+  throw Failure((output_bytes == 0 ? "the data need " : "the data and the output need ") +
+                    std::to_string(bytes_of_all >> 20) + " MiB of the spill directory " + directory + ", where " +
+                    std::to_string(free >> 20) + " MiB are free",
                 "free space there, or name a directory on a larger disk with --spill-dir");
 }
 
@@ -142,14 +144,24 @@ void begin_one_sided(uint64_t heap_bytes) {
 
 // A process that fails in `body` cannot just leave.
 template <typename Body>
-auto or_end(const mpi_program::EndOfJob& end_of_job, Body body) {
+auto or_end(const mpi_program::EndOfJob& end_of_job, const std::optional<JobOutput>& output, Body body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
+    if (output) output->abandon();
     end_of_job.end(kWantOfMemory);
   } catch (const std::exception& error) {
+    if (output) output->abandon();
     end_of_job.end(error.what());
   }
+}
+
+// All that was read has come out.
+void require_whole_output(const RecordLayout& layout, uint64_t input_bytes, size_t files, uint64_t own_bytes) {
+  const uint64_t bytes = sum_of_all(own_bytes);
+  if (layout.is_unique() || (bytes >= input_bytes && bytes <= output_room(layout, input_bytes, files))) return;
+  throw Failure(std::to_string(bytes) + " bytes have come out of " + std::to_string(input_bytes) + " that were read",
+                "sort files that nobody changes meanwhile; where nobody does, this is an error of Spillway's");
 }
 
 }  // namespace
@@ -160,7 +172,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   int processes = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &process);
   MPI_Comm_size(MPI_COMM_WORLD, &processes);
-  if (settings.readers >= processes)
+  if (settings.readers < 0 || settings.readers >= processes)
     throw UsageFailure(std::to_string(settings.readers) + " of " + std::to_string(processes) + " processes only read",
                        "leave some to sort");
   std::optional<TwoSidedGroups> groups;
@@ -175,13 +187,14 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   const uint64_t total_bytes = whole.total_bytes();
   Report report{};
   report.bytes = total_bytes;
+  std::optional<JobOutput> output;
   const auto make_output = [&, room = output_room(layout, total_bytes, listed.size())] {
-    return JobOutput(MPI_COMM_WORLD, settings.output, settings.has_parts, room, settings.token);
+    output.emplace(MPI_COMM_WORLD, settings.output, settings.has_parts, room, settings.token);
   };
   if (total_bytes == 0) {
-    const JobOutput output = make_output();
-    if (output.has_parts()) output.make_part(0);
-    output.publish(0, 0);
+    make_output();
+    if (output->has_parts()) output->make_part(0);
+    output->publish(0, 0);
     if (groups) groups->free();
     report.is_in_memory = true;
     return report;
@@ -191,23 +204,24 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   StageEnd end_stage(io, {listed.front().path, settings.spill_directory, directory_of(settings.output)});
   InputFiles listed_files(whole);
   const RecordSize size =
-      or_end(end_of_job, [&] { return record_size(MPI_COMM_WORLD, whole, layout, listed_files, io); });
+      or_end(end_of_job, output, [&] { return record_size(MPI_COMM_WORLD, whole, layout, listed_files, io); });
   const auto stored_bytes =
       static_cast<uint64_t>(static_cast<double>(total_bytes) / size.file_bytes * size.bucket_bytes);
   const MemoryPlan memory =
       MemoryPlan::make({stored_bytes, size.bucket_bytes, layout.unit_bytes(), Dealer::tail_bytes(layout)},
                        {sorter_count, static_cast<uint64_t>(processes), settings.memory_bytes, shared_memory_bytes(),
                         are_on_several_nodes()});
-  if (!memory.is_in_memory) require_spill_room(settings, is_sorter ? stored_bytes / sorter_count : 0);
-  const JobOutput output = make_output();
+  begin_one_sided(memory.heap_bytes);
+  make_output();
+  if (!memory.is_in_memory)
+    require_spill_room(settings.spill_directory, is_sorter ? stored_bytes / sorter_count : 0, *output);
   report.is_in_memory = memory.is_in_memory;
   report.buckets = memory.bucket_count;
-  begin_one_sided(memory.heap_bytes);
 
   Progress progress = process == 0 && !settings.progress.empty() ? Progress(settings.progress) : Progress();
   const InputPlan plan(std::move(listed), memory.block_bytes, Dealer::tail_bytes(layout));
   InputFiles files(plan);
-  const Splitters splitters = or_end(end_of_job, [&] {
+  const Splitters splitters = or_end(end_of_job, output, [&] {
     return sample_splitters(MPI_COMM_WORLD, plan, layout, files, size, memory.bucket_count, settings.memory_bytes / 16,
                             io);
   });
@@ -215,7 +229,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   const StageDisk sample_disk = end_stage();
 
   std::optional<BucketStore> store;
-  or_end(end_of_job, [&] {
+  or_end(end_of_job, output, [&] {
     store.emplace(is_sorter ? memory.bucket_count : 0, memory.chunk_bytes, memory.chunks,
                   memory.is_in_memory || !is_sorter, settings.spill_directory.c_str(), io);
   });
@@ -224,7 +238,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   uint64_t dealt_ns = 0;
   if (groups) {
     TwoSidedDistribution distribution(plan, files, dealer, *groups, io, progress, memory.slots, memory.slot_bytes);
-    or_end(end_of_job, [&] { distribution.run(); });
+    or_end(end_of_job, output, [&] { distribution.run(); });
     times = distribution.times();
     dealt_ns = base::now_ns();
     pgas_barrier_all();
@@ -233,7 +247,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
     for (int sorter = settings.readers; sorter < processes; ++sorter) sorters.push_back(sorter);
     Staging staging(sorters, memory.slots, memory.slot_bytes);
     Distribution distribution(plan, files, dealer, staging, io, progress, memory.slot_bytes, is_reader);
-    or_end(end_of_job, [&] { distribution.run(); });
+    or_end(end_of_job, output, [&] { distribution.run(); });
     times = distribution.times();
     dealt_ns = base::now_ns();
     pgas_barrier_all();
@@ -247,22 +261,24 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   std::vector<uint64_t> own_records = store->bucket_records();
   own_records.resize(memory.bucket_count, 0);
   const BucketTable table(MPI_COMM_WORLD, layout,
-                          output.has_parts() ? BucketTable::Owners::in_ranges : BucketTable::Owners::in_turn,
+                          output->has_parts() ? BucketTable::Owners::in_ranges : BucketTable::Owners::in_turn,
                           std::move(own_bytes), own_records);
   const std::vector<uint64_t> repeats = sums_of_all(dealer.repeats());
   FinishingFigures finished;
   {
     std::optional<Finishing> finishing;
-    or_end(end_of_job, [&] {
-      if (output.has_parts()) output.make_part(layout.is_unique() ? 0 : table.part_bytes(process));
+    or_end(end_of_job, output, [&] {
+      if (output->has_parts()) output->make_part(layout.is_unique() ? 0 : table.part_bytes(process));
       finishing.emplace(layout, is_sorter ? &*store : nullptr, table, splitters, repeats, memory.heap_bytes,
-                        output.file(), output.has_parts(), io, progress);
+                        output->file(), output->has_parts(), io, progress);
       finished = finishing->run();
     });
     pgas_barrier_all();
   }
-  or_end(end_of_job, [&] { output.publish(finished.bytes, finished.records); });
-  MPI_Barrier(MPI_COMM_WORLD);
+  or_end(end_of_job, output, [&] {
+    require_whole_output(layout, total_bytes, plan.files().size(), finished.bytes);
+    output->publish(finished.bytes, finished.records);
+  });
   const uint64_t finished_ns = base::now_ns();
   const StageDisk finish_disk = end_stage();
 

@@ -98,7 +98,7 @@ def test_tolerance_stops_one_iteration_after_it_is_reached(
     assert difference(read_ranks(tmp_path / "ranks"), pagerank(graph, done)) <= L1_LIMIT
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [1, 3, 6])
 def test_top_lists_the_highest_in_order(run_pagerank: Callable[..., Finished], tmp_path: Path, ranks: int) -> None:
     graph = GRAPHS["random"]
     expected = pagerank(graph, ITERATIONS)

@@ -21,6 +21,7 @@ from sgd_oracle import (
     root_mean_square_error,
     starting_values,
 )
+from standstill import TimeLimit
 
 pytestmark = pytest.mark.libraries_in_turn
 
@@ -246,8 +247,8 @@ def test_scratch_files_have_no_name_and_are_the_owners_only(
     words = [program(name), "--scratch-dir", scratch, "-i", 1000000, path]
     process = run.start([*words, "--blocks", "file"] if name == "sgd" else words)
     try:
-        deadline = time.monotonic() + 30
-        while len(found := scratch_descriptors(process.pid, scratch)) < files and time.monotonic() < deadline:
+        limit = TimeLimit(30)
+        while len(found := scratch_descriptors(process.pid, scratch)) < files and limit.left_s() > 0:
             time.sleep(0.05)
         assert len(found) == files
         for descriptor in found:

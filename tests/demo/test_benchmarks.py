@@ -106,10 +106,10 @@ def test_pgas(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, nothin
 def test_memory(
     run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, flavour: str, nothing_left_behind: None
 ) -> None:
-    small = ["--ranks", 4, "--mib", 16, "--rounds", 3, "--repeats", 1, "--modes", "read,pieces", "--mpi", flavour]
-    small += ["--strategies", "auto,araw"]
+    small = ["--ranks", 4, "--mib", 16, "--rounds", 3, "--repeats", 1, "--modes", "read,pieces,sparse-16"]
+    small += ["--strategies", "auto,araw", "--mpi", flavour]
     content = measured(run, build_dir, tmp_path, "memory", *small, "--folder", spill_dir)
-    assert list(content["modes"]) == ["read", "pieces"]
+    assert list(content["modes"]) == ["read", "pieces", "sparse-16"]
     cores = content["machine"]["cores"]
     for figures in content["modes"].values():
         for name in ("spillway-1", f"spillway-{cores}", "plain"):
@@ -203,12 +203,15 @@ def test_streams(run: Runner, build_dir: Path, tmp_path: Path, flavour: str, not
     page = run(*words, "--json", tmp_path / "json", status=None, timeout_s=60)
     assert page.status in (0, 1) and "left out: Spark: no pyspark" in page.stdout
     assert re.search(
-        r"/s for 1 s, of a peak of \d+/s: none lost, p50 [\d.]+ ms, p99 [\d.]+ ms\n  memory, ", page.stdout
+        r"/s for 1 s, of a peak of \d+/s: none lost, p50 [\d.]+ ms, p99 [\d.]+ ms\n  memory of ", page.stdout
     )
     content = json.loads((tmp_path / "json").read_text())
     assert content["long"]["sample"]["messages_per_s"] <= content["long"]["peak_per_s"]
-    early, late = content["long"]["sample"]["memory_mib"]
-    assert content["long"]["growth"] == pytest.approx(late / early)
+    sides = content["long"]["sample"]["memory_mib"]
+    assert list(sides) == ["the A task", "the O task", "mpidrun and launchers"]
+    for who, (early, late) in sides.items():
+        assert early > 1 and content["long"]["growth"][who] == pytest.approx(late / early)
+        assert re.search(rf"memory of {who}, {early:.1f} MiB after .* <= 1.05 x: (met|MISSED)", page.stdout)
     rows = content["streams"]
     assert [(row["rate"], row["contender"]) for row in rows] == [(1000, "Spillway"), (2000, "Spillway")]
     for row in rows:
@@ -221,6 +224,44 @@ def test_times_of_messages_in_batches(keyvalue_modules: None) -> None:
 
     assert quantiles([(1000, 0, 1000)]) == pytest.approx([500, 990, 999], abs=1)
     assert quantiles([(990, 1, 1), (10, 5, 5)]) == pytest.approx([1, 1, 5])
+
+
+def test_times_of_batches_of_spark(keyvalue_modules: None) -> None:
+    from streams import sample_of_batches
+
+    warm_up = [(600, 9000, 9000, 9000, 1_000_000), (500, 8000, 8000, 8000, 2_000_000)]
+    sample = sample_of_batches([*warm_up, (990, 1000, 1000, 500, 2_500_000), (10, 5000, 5000, 700, 3_000_000)], 1000)
+    assert sample.messages_per_s == pytest.approx(1000)
+    assert sample.times_ms == pytest.approx([1, 1, 5]) and sample.work_ms == pytest.approx(0.6)
+
+
+def test_memory_that_grows_anywhere_is_a_miss(keyvalue_modules: None) -> None:
+    from streams import LongRun, Sample, page_of_long_run
+
+    steady = {who: [100.0, 104.0] for who in ("the A task", "the O task", "mpidrun and launchers")}
+    assert "MISSED" not in page_of_long_run(LongRun(1, 600, Sample(1, [1, 1, 1], steady)))
+    for who in steady:
+        long = LongRun(1, 600, Sample(1, [1, 1, 1], {**steady, who: [100.0, 106.0]}))
+        assert f"memory of {who}, 100.0 MiB after a fifth and 106.0 at the end <= 1.05 x: MISSED" in page_of_long_run(
+            long
+        )
+
+
+def test_a_restart_is_judged_only_where_it_could_fail(keyvalue_modules: None) -> None:
+    from checkpointing import Sample, recovery_verdict, restored
+
+    def killed(kill_s: float, recovery_s: float) -> Sample:
+        with_s = kill_s / 0.6
+        return Sample(with_s, with_s, kill_s, with_s + recovery_s, {}, 0)
+
+    # All was done again.
+    assert recovery_verdict([killed(1.8, 1.8)]).startswith("not judged")
+    assert recovery_verdict([killed(7, 2), killed(2, 2)]).startswith("not judged")
+    assert recovery_verdict([killed(7, 7)]) == "MISSED"
+    assert recovery_verdict([killed(7, 2)]) == "met"
+    tasks = {"o_tasks": 16, "a_tasks": 2, "o_tasks_restored": 0, "a_tasks_restored": 0}
+    assert restored({**tasks, "o_tasks_restored": 12}, tasks) == {"O tasks": (12, 16), "A tasks": (0, 2)}
+    assert restored({**tasks, "rounds": 4}, {**tasks, "rounds": 10}) == {"rounds": (6, 10)}
 
 
 def test_words_in_python(

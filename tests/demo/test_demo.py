@@ -8,7 +8,7 @@ from typing import List
 
 import pytest
 from out_of_core import l1_difference
-from runner import Runner
+from runner import Runner, outcome_within
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
 # The smallest graph whose quarter has room for what 16 ranks take before they have any data.
@@ -54,7 +54,7 @@ def test_goes_on_without_an_index_and_leaves_nothing_when_interrupted(
         if "MiB resident" in line:  # a quarter of the iterations under Spillway
             break
     os.kill(demo.pid, signal.SIGINT)
-    rest, errors = demo.communicate(timeout=30)
+    rest, errors = outcome_within(demo, 30)
     shown += rest
     assert demo.returncode == 130, errors
     assert "the package index is empty" in shown

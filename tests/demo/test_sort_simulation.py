@@ -1,12 +1,16 @@
 """The simulation of sorting on a cluster is held against formulas, where these are exact, and its benchmark runs."""
 
 import json
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any, Callable, Dict
 
 import pytest
-from runner import Runner
+from marked_processes import marked_processes
+from runner import Runner, outcome_within
+from standstill import TimeLimit
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
 TB = 10**12
@@ -85,7 +89,7 @@ def test_same_seed_same_seconds(simulate: Simulate) -> None:
 
 
 def test_says_what_the_memory_plan_refuses(simulate: Simulate) -> None:
-    assert "too many" in simulate("spillway", processes=8192, size=16 * TB)["refused"]
+    assert "too many" in simulate("spillway", processes=8192, size=64 * TB)["refused"]
 
 
 @pytest.mark.parametrize(
@@ -116,3 +120,18 @@ def test_benchmark(simulate: Simulate, run: Runner, build_dir: Path, tmp_path: P
     assert "SimGrid" in content["versions"]
     assert content["targets"][0].endswith(": met")
     assert {case["design"] for case in content["simulations"]} == {"two-sided", "hybrid", "spillway"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_benchmark_that_a_signal_ends_leaves_no_simulation(
+    run: Runner, program: Path, build_dir: Path, nothing_left_behind: None, number: signal.Signals
+) -> None:
+    words = [sys.executable, SOURCE / "bench" / "sort" / "simulation" / "run.py", "--build", build_dir]
+    benchmark = run.start(words, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # tests may ignore it
+    limit = TimeLimit(30)
+    while not any(words.startswith(f"{program} ") for words in marked_processes(run.mark).values()):
+        assert benchmark.poll() is None and limit.left_s() > 0
+        time.sleep(0.02)
+    benchmark.send_signal(number)
+    _, errors = outcome_within(benchmark, 20)
+    assert (benchmark.returncode, errors) == (130, "")

@@ -2,13 +2,14 @@
 
 import contextlib
 import os
-import time
+import signal
 from pathlib import Path
 from typing import List
 
 import pytest
-from failing_jobs import HOST, RANKS, assert_says, programs_named, wait_for_line
-from runner import Runner
+from failing_jobs import HOST, RANKS, assert_says, process_named, programs_named, wait_for_line
+from runner import Runner, outcome_within
+from standstill import TimeLimit
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
@@ -55,8 +56,8 @@ def damage(path: str) -> int:
 
 def damage_until_the_end(run: Runner, process, spill_dir: Path) -> int:
     """What the ranks write meanwhile is damaged again."""
-    count, deadline = 0, time.monotonic() + 30
-    while process.poll() is None and time.monotonic() < deadline:
+    count, limit = 0, TimeLimit(30)
+    while process.poll() is None and limit.left_s() > 0:
         for pid in programs_named(run, "failing_rank"):
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the rank has ended meanwhile
                 for path in spill_files_of(pid, spill_dir):
@@ -68,7 +69,7 @@ def test_the_message_names_the_directory_that_gives_back_something_else(run, tig
     process = run.start(tight_job(flavour, "--spill-dir", build_dir / "spill-tests"))
     wait_for_line(process, "last words")
     damaged = damage_until_the_end(run, process, spill_dir)
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = outcome_within(process, 20)
     assert damaged > 0, stderr
     assert process.returncode not in (0, None)
     assert f"read something else from the spill directory {os.path.realpath(spill_dir)} than" in stderr
@@ -78,7 +79,20 @@ def test_a_job_whose_spill_files_are_damaged_ends_with_a_message(run, tight_job,
     process = run.start(tight_job(flavour))
     wait_for_line(process, "last words")
     damaged = damage_until_the_end(run, process, spill_dir)
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = outcome_within(process, 20)
     assert damaged > 0, stderr
     assert process.returncode not in (0, None)
     assert_says(stderr, rf"spillway: rank \d on host {HOST} \(process \d+\) .*read something else from the spill dir")
+
+
+def test_damage_of_what_a_rank_reads_after_mpi_finalize_is_noticed(run, spillway, spill_dir, build_dir, flavour):
+    program = build_dir / "lib" / "spillway" / "tests" / f"failing_rank-{flavour}"
+    options = ["-n", 1, "--memory", "64M", "--spill-dir", spill_dir, "--summary", "none"]
+    process = run.start([spillway, "run", *options, program, "read_after_finalize", 0, MIB_PER_RANK])
+    wait_for_line(process, "waits for SIGUSR1")
+    pid = process_named(run, "failing_rank")
+    assert sum(damage(path) for path in spill_files_of(pid, spill_dir)) > 0
+    os.kill(pid, signal.SIGUSR1)
+    _, stderr = outcome_within(process, 20)
+    assert process.returncode not in (0, None)
+    assert_says(stderr, rf"spillway: rank 0 on host {HOST} \(process \d+\) .*read something else from the spill dir")

@@ -17,6 +17,8 @@ from failing_jobs import (
     wait_for_line,
 )
 from marked_processes import marked_processes
+from runner import outcome_within, status_within
+from standstill import TimeLimit
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
@@ -37,11 +39,11 @@ def started(run, command, line="last words", times=1, preexec=heed_signals):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal_to_the_front_end_ends_the_job(run, job_command, flavour, number):
     process = started(run, job_command(flavour, "wait"))
-    begin = time.monotonic()
+    limit = TimeLimit(PROMPT_S)
     process.send_signal(number)
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = outcome_within(process, 20)
     assert process.returncode == 128 + number
-    assert time.monotonic() - begin < PROMPT_S
+    assert limit.left_s() > 0
     assert_says(stderr, f"spillway: the job was ended by signal {int(number)} ")
 
 
@@ -49,36 +51,36 @@ def test_signal_that_is_ignored_from_the_start_stays_ignored(run, job_command, f
     command = job_command(flavour, "slow_messages")
     process = started(run, command, "passes messages", 1, lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
-    process.communicate(timeout=30)
+    outcome_within(process, 30)
     assert process.returncode == 0
 
 
 def test_ranks_get_the_signal_and_time_to_act_on_it(run, job_command, flavour):
     process = started(run, job_command(flavour, "checkpoint", *ALL_AT_ONCE), "waits for SIGTERM", RANKS)
     process.send_signal(signal.SIGTERM)
-    stdout, _ = process.communicate(timeout=20)
+    stdout, _ = outcome_within(process, 20)
     assert process.returncode == 128 + signal.SIGTERM
     assert stdout.count("wrote its checkpoint\n") == RANKS
 
 
 def test_ranks_that_got_the_signal_still_have_each_other(run, job_command, flavour):
     process = started(run, job_command(flavour, "agreed_checkpoint"), "waits for SIGTERM", RANKS)
-    begin = time.monotonic()
+    limit = TimeLimit(PROMPT_S)
     process.send_signal(signal.SIGTERM)
-    stdout, _ = process.communicate(timeout=20)
+    stdout, _ = outcome_within(process, 20)
     assert process.returncode == 128 + signal.SIGTERM
     assert stdout.count("wrote its checkpoint\n") == RANKS
-    assert time.monotonic() - begin < PROMPT_S
+    assert limit.left_s() > 0
 
 
 def test_ranks_that_have_died_of_the_signal_keep_nothing_from_the_others(run, job_command, flavour):
     process = started(run, job_command(flavour, "outlive", "--slots", "1"), "waits for SIGTERM", RANKS)
-    begin = time.monotonic()
+    limit = TimeLimit(PROMPT_S)
     process.send_signal(signal.SIGTERM)
-    stdout, _ = process.communicate(timeout=20)
+    stdout, _ = outcome_within(process, 20)
     assert process.returncode == 128 + signal.SIGTERM
     assert stdout.count("wrote its checkpoint\n") == RANKS - 1
-    assert time.monotonic() - begin < PROMPT_S
+    assert limit.left_s() > 0
 
 
 def test_second_signal_ends_ranks_that_ignore_the_first(run, job_command, flavour):
@@ -86,17 +88,17 @@ def test_second_signal_ends_ranks_that_ignore_the_first(run, job_command, flavou
     process.send_signal(signal.SIGTERM)
     time.sleep(0.5)
     assert process.poll() is None
-    begin = time.monotonic()
+    limit = TimeLimit(PROMPT_S - 0.5)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    outcome_within(process, 20)
     assert process.returncode == 128 + signal.SIGTERM
-    assert time.monotonic() - begin < PROMPT_S - 0.5
+    assert limit.left_s() > 0
 
 
 def test_ranks_that_ignore_the_signal_are_killed_after_a_while(run, job_command, flavour):
     process = started(run, job_command(flavour, "ignore"))
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    outcome_within(process, 20)
     assert process.returncode == 128 + signal.SIGTERM
 
 
@@ -105,9 +107,9 @@ def test_nothing_survives_a_killed_front_end_or_agent(run, job_command, flavour,
     process = started(run, job_command(flavour, "wait"))
     victim = process.pid if name == "spillway" else process_named(run, name)
     os.kill(victim, signal.SIGKILL)
-    process.wait(timeout=20)
-    deadline = time.monotonic() + 10
-    while marked_processes(run.mark) and time.monotonic() < deadline:
+    status_within(process, 20)
+    limit = TimeLimit(10)
+    while marked_processes(run.mark) and limit.left_s() > 0:
         time.sleep(0.05)
     assert not marked_processes(run.mark)
     assert not is_running(victim)
@@ -124,7 +126,7 @@ def test_nothing_survives_a_killed_front_end_or_agent(run, job_command, flavour,
 def test_user_signals_reach_the_ranks(run, job_command, flavour):
     process = started(run, job_command(flavour, "count_usr1", *ALL_AT_ONCE), "waits for SIGUSR1", RANKS)
     process.send_signal(signal.SIGUSR1)
-    stdout, _ = process.communicate(timeout=20)
+    stdout, _ = outcome_within(process, 20)
     assert process.returncode == 0
     assert stdout.count("got SIGUSR1\n") == RANKS
 
@@ -133,7 +135,7 @@ def test_reader_that_goes_away_ends_the_job(run, job_command, flavour):
     process = run.start(job_command(flavour, "chatter"))
     assert process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=20) == 128 + signal.SIGPIPE
+    assert status_within(process, 20) == 128 + signal.SIGPIPE
     process.stderr.close()
 
 
@@ -144,7 +146,7 @@ def test_interruption_before_the_front_end_can_act_on_it_ends_it_without_a_word(
         os.kill(os.getpid(), signal.SIGINT)
 
     process = run.start([spillway, "--version"], preexec_fn=interrupt_when_it_can_act)
-    assert process.communicate(timeout=30) == ("", "")
+    assert outcome_within(process, 30) == ("", "")
     assert process.returncode == -signal.SIGINT
 
 
@@ -155,7 +157,7 @@ def test_interruption_at_any_moment_of_the_start_leaves_nothing(run, job_command
         process = run.start(job_command(flavour, "wait"), preexec_fn=heed_signals)
         time.sleep(moments.uniform(0.05, 0.5))
         process.send_signal(number)
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = outcome_within(process, 30)
         assert process.returncode in (-number, 128 + number), stderr
         assert "Traceback" not in stderr
 
@@ -168,14 +170,14 @@ def test_mpi_launcher_killed_at_any_moment_of_the_start_leaves_nothing(run, job_
             time.sleep(0.01)
         time.sleep(moments.uniform(0, 0.3))
         os.kill(min(programs_named(run, "mpiexec")), signal.SIGKILL)  # a second one is about to become a rank
-        process.communicate(timeout=30)
+        outcome_within(process, 30)
         assert process.returncode != 0
 
 
 def wait_for_states(pids, letters):
-    deadline = time.monotonic() + 10
+    limit = TimeLimit(10)
     while any(state_of(pid) not in letters for pid in pids):
-        assert time.monotonic() < deadline, {pid: state_of(pid) for pid in pids}
+        assert limit.left_s() > 0, {pid: state_of(pid) for pid in pids}
         time.sleep(0.02)
 
 
@@ -194,16 +196,16 @@ def test_stopped_job_stands_still_and_goes_on(run, job_command, flavour):
     time.sleep(0.5)
     assert {state_of(pid) for pid in pids} == {"T"}
     process.send_signal(signal.SIGCONT)
-    process.communicate(timeout=30)
+    outcome_within(process, 30)
     assert process.returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_stopped_job_can_be_ended(run, job_command, flavour, number):
     process, _ = stopped(run, job_command(flavour, "wait"))
-    begin = time.monotonic()
+    limit = TimeLimit(PROMPT_S)
     process.send_signal(number)
     process.send_signal(signal.SIGCONT)  # as the shell's `kill` does
-    process.communicate(timeout=30)
+    outcome_within(process, 30)
     assert process.returncode in (-number, 128 + number)
-    assert time.monotonic() - begin < PROMPT_S
+    assert limit.left_s() > 0

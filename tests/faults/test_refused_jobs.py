@@ -1,4 +1,5 @@
-"""Jobs that must not be started: the message says why and what to do, and the exit status is 2."""
+"""Jobs that must not be started: the message says why and what to do, and the exit status is 2, or 1 where
+the node agent finds out."""
 
 import os
 import shutil
@@ -109,6 +110,12 @@ def test_mpi_library_of_the_other_family(run, job_command, flavour):
 def test_option_that_cannot_be_met(run, job_command, flavour, options, words):
     finished = run(*job_command(flavour, "wait", *options), status=NOT_STARTED)
     assert_refused(finished, *words)
+
+
+def test_more_ranks_than_the_agent_may_have_connections(run, job_command, flavour):
+    words = job_command(flavour, "wait", "-n", "40")
+    finished = run("sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *words, status=1, timeout_s=10)
+    assert_refused(finished, "the node agent needs 144 descriptors for 40 ranks", "`ulimit -n`")
 
 
 def test_spill_directory_that_may_not_be_written(run, job_command, flavour, spill_dir):

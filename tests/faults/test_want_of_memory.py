@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from failing_jobs import HOST, RANKS, assert_says, heed_signals, programs_named, wait_for_line
+from runner import outcome_within
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
@@ -47,7 +48,7 @@ def test_nothing_survives_a_part_of_the_job_that_is_killed(run, tight_job, flavo
     process = run.start(tight_job(flavour, "go_on"))
     wait_for_line(process, "last words")
     os.kill(process.pid if victim == "spillway" else min(programs_named(run, victim)), signal.SIGKILL)
-    process.communicate(timeout=20)
+    outcome_within(process, 20)
     assert process.returncode != 0
 
 
@@ -56,6 +57,6 @@ def test_a_signal_to_the_front_end_ends_the_job(run, tight_job, flavour, number)
     process = run.start(tight_job(flavour, "go_on"), preexec_fn=heed_signals)
     wait_for_line(process, "last words")
     process.send_signal(number)
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = outcome_within(process, 20)
     assert process.returncode == 128 + number
     assert_says(stderr, f"spillway: the job was ended by signal {int(number)} ")

@@ -96,6 +96,18 @@ def run_python(
     return run_it
 
 
+@pytest.fixture
+def end_at_call(build_dir: Path, tmp_path: Path) -> Callable[..., Dict[str, object]]:
+    """In this environment a process is ended, once, at its `call`th fdatasync, or rename or unlink below tmp_path."""
+
+    def environment(call: int, rank: Optional[int] = None) -> Dict[str, object]:
+        library = build_dir / "lib" / "spillway" / "tests" / "libends-at-call.so"
+        env = {"ENDS_AT_CALL": call, "ENDS_AT_CALL_ONCE": tmp_path / "has-ended", "LD_PRELOAD": library}
+        return env if rank is None else {**env, "ENDS_AT_CALL_RANK": rank}
+
+    return environment
+
+
 @pytest.fixture(scope="session")
 def package_environment(build_dir: Path) -> SuiteEnvironment:
     """A Python with mpi4py, NumPy and pyarrow."""

@@ -153,6 +153,7 @@ void send_records(const Options& options, const std::string& key_class) {
   const MPI_D_Bytes bytes{long_value.data(), long_value.size()};
   note_task(options, "o", task);
   if (number(options, "killed-task", -1) == task) raise(SIGKILL);
+  if (number(options, "exits-in", -1) == task) std::exit(0);
   for (int64_t i = 0; i < number(options, "records", 0); ++i) {
     const Key key(key_class, number(options, "first", 0) +
                                  (int64_t{7919} * task + 104729 * i) % number(options, "distinct", 1000));

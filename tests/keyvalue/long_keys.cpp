@@ -1,5 +1,5 @@
-// Each O task sends a key of BYTES bytes and an empty one. Prints each group's length, number of values, and whether
-// all bytes are as they were. usage: long-keys BYTES
+// Each O task sends a key of BYTES bytes and an empty one; with `away` to the A task of the other one of two processes.
+// Prints each group's length, number of values, and whether all bytes are as they were. usage: long-keys BYTES [away]
 #include <spillway/mpid.hpp>
 
 #include <algorithm>
@@ -11,17 +11,22 @@ int main(int argc, char** argv) {
   spillway::mpid::MapReduce<std::string, int64_t> job{
       .map =
           [&](int, int, auto& emit) {
-            emit(std::string(bytes, 'k'), 1);
-            emit("", 1);
+            int process = 0;
+            MPI_Comm_rank(MPI_COMM_WORLD, &process);
+            emit(std::string(bytes, 'k'), 1 - process);
+            emit("", 1 - process);
           },
       .reduce =
-          [](int, int, auto& groups) {
+          [](int task, int, auto& groups) {
             while (groups.next()) {
               const std::string& key = groups.key();
               const bool is_whole = std::count(key.begin(), key.end(), 'k') == std::ssize(key);
-              std::fprintf(stderr, "%zu bytes, %lld values, %s\n", key.size(), static_cast<long long>(groups.sum()),
+              long values = 0;
+              for ([[maybe_unused]] const int64_t value : groups.values()) ++values;
+              std::fprintf(stderr, "A task %d: %zu bytes, %ld values, %s\n", task, key.size(), values,
                            is_whole ? "whole" : "damaged");
             }
           }};
+  if (argc > 2) job.partition = [](std::string_view, int64_t process, int) { return static_cast<int>(process); };
   return job.run(argc, argv);
 }

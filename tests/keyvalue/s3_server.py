@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Dict, Iterator, List
 
+from standstill import TimeLimit
+
 START_LIMIT_S = 60
 
 
@@ -21,9 +23,9 @@ class S3Server:
         port = self.endpoint.split(":")[1]
         words = [str(python), "-m", "moto.server", "-H", "127.0.0.1", "-p", port]
         self._process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        limit = time.monotonic() + START_LIMIT_S
+        limit = TimeLimit(START_LIMIT_S)
         while not self._answers():
-            assert self._process.poll() is None and time.monotonic() < limit, "moto's server does not start"
+            assert self._process.poll() is None and limit.left_s() > 0, "moto's server does not start"
             time.sleep(0.05)
 
     @property

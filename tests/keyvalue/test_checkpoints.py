@@ -1,16 +1,23 @@
 """A job that was started again goes on: what was complete is not run again, and the output is the same."""
 
 import fcntl
+import json
 import os
+import re
+import threading
+import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Tuple
 
 import pytest
 from cases import in_turns
 from records_oracle import check_parts, received_records, sent_records
 from runner import Finished, Runner
 from test_iteration import expected_lines
+
+pytestmark = pytest.mark.libraries_in_turn
 
 RECORDS = 2000
 O_TASKS, A_TASKS = 12, 5
@@ -88,6 +95,57 @@ def test_a_tasks_that_were_complete_are_not_run_again(
     assert [begun[f"a{task}"] for task in range(A_TASKS)] == [1, 1, 1, 1, 2]
 
 
+def test_progress_and_report_of_a_restart_count_what_was_restored(run_job: Callable, tmp_path: Path) -> None:
+    job = ["-n", 1, "-O", O_TASKS, "-A", A_TASKS, "--plain", "--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
+    words = ["records=400000", "distinct=400000", f"output={tmp_path / 'out'}", f"tasks={tmp_path / 'tasks'}"]
+    begin = time.monotonic()
+    finished, report = run_job(
+        [*job, "--progress", "json"], "generated-records", *words, "killed-at=o11", env=EACH_TASK
+    )
+    wall_s = time.monotonic() - begin
+    before, _, after = finished.stderr.partition("goes on from its checkpoint")
+    first, second = ([json.loads(line) for line in text.splitlines() if line[:1] == "{"] for text in (before, after))
+    assert first and second
+    last = second[-1]
+    assert last["o_tasks_restored"] == report["o_tasks_restored"] >= O_TASKS - 2
+    assert last["o_tasks_done"] + last["o_tasks_restored"] == last["o_tasks"] == O_TASKS
+    assert report["o_tasks_done"] + report["o_tasks_restored"] == O_TASKS
+    assert first[-1]["elapsed_s"] + last["elapsed_s"] < wall_s and report["seconds"] > last["elapsed_s"]
+    for line in first + second:
+        assert line["records_per_s"] == pytest.approx(line["emitted_records"] / line["elapsed_s"], rel=0.05)
+        done = line["o_tasks_done"] + line["a_tasks_done"]
+        left = O_TASKS - line["o_tasks_restored"] + A_TASKS - done
+        assert line["left_s"] == (pytest.approx(line["elapsed_s"] * left / done, rel=0.05) if done else None)
+
+
+def test_page_of_a_restart_counts_what_was_restored(
+    run: Runner, mpidrun: Path, key_value_program: Callable, spill_dir: Path, tmp_path: Path
+) -> None:
+    words = ["-n", 1, "-O", O_TASKS, "-A", 1, "--plain", "--restarts", 1, "--checkpoint", tmp_path / "checkpoint"]
+    program = [key_value_program("generated-records"), "records=10", f"output={tmp_path / 'out'}"]
+    program += [f"tasks={tmp_path / 'tasks'}", "killed-at=o11"]
+    stderr = run(mpidrun, *words, "--spill-dir", spill_dir, *program, env=EACH_TASK).stderr
+    page = re.search(rf"  O tasks   {O_TASKS} of {O_TASKS} in [\d.]+ s, (\d+) of them by an earlier start\n", stderr)
+    assert page and O_TASKS - 2 <= int(page[1]) < O_TASKS, stderr
+
+
+def test_a_tasks_that_were_restored_count_as_done(
+    run: Runner, mpidrun: Path, key_value_program: Callable, spill_dir: Path, tmp_path: Path
+) -> None:
+    words = ["-n", 1, "-O", 2, "-A", A_TASKS, "--plain", "--restarts", 1, "--checkpoint", tmp_path / "checkpoint"]
+    program = [key_value_program("generated-records"), f"records={RECORDS}", f"output={tmp_path / 'out'}"]
+    program += [f"tasks={tmp_path / 'tasks'}", "killed-at=a3"]
+    report = tmp_path / "report"
+    for style in (["text"], ["json", "--summary-file", report]):
+        stderr = run(mpidrun, *words, "--spill-dir", spill_dir, "--summary", *style, *program).stderr
+        (tmp_path / "tasks.killed").unlink()
+        (tmp_path / "tasks").unlink()
+        if style == ["text"]:
+            assert re.search(r"  A tasks   5 of 5 in [\d.]+ s, 3 of them by an earlier start\n", stderr), stderr
+    done = json.loads(report.read_text())["key_value"]
+    assert (done["a_tasks_restored"], done["a_tasks_done"], done["o_tasks_restored"]) == (3, A_TASKS - 3, 2)
+
+
 def test_job_may_be_started_again_by_hand_and_with_other_processes(
     run_with_checkpoint: Callable, tmp_path: Path
 ) -> None:
@@ -109,7 +167,6 @@ def test_plain_launcher_needs_no_mpidrun(
     assert tasks_of(tmp_path / "tasks")["o0"] == 1
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_files_are_noticed_and_their_tasks_run_again(
     run_with_checkpoint: Callable, tmp_path: Path, damage: Callable[[Path], None]
@@ -151,6 +208,54 @@ def test_directory_of_a_job_that_runs_is_refused(run_with_checkpoint: Callable, 
     assert "is in use by a job that runs" in finished.stderr
 
 
+@pytest.mark.parametrize("is_own", [True, False], ids=["own", "of_another"])
+def test_lock_of_a_start_that_was_lost_is_waited_for(
+    run_records: Callable[..., Finished], tmp_path: Path, nothing_left_behind: None, is_own: bool
+) -> None:
+    """As servers of network file systems keep it for a while."""
+    env = {"MPI_D_CHECKPOINT": tmp_path / "checkpoint", "MPI_D_CHECKPOINT_TOKEN": "07" * 16}
+    env.update(MPI_D_O_TASKS=O_TASKS, MPI_D_A_TASKS=A_TASKS)
+    (tmp_path / "checkpoint").mkdir()
+    with open(tmp_path / "checkpoint" / "spillway-lock", "w") as held:
+        held.write("07" * 16 if is_own else "08" * 16)
+        held.flush()
+        fcntl.lockf(held, fcntl.LOCK_EX)
+        release = threading.Timer(3, fcntl.lockf, [held, fcntl.LOCK_UN])
+        release.start()
+        finished = run_records(f"records={RECORDS}", env=env, status=0 if is_own else None)
+        release.join()
+    assert ("waiting until" in finished.stderr) == is_own
+    if is_own:
+        assert finished.wall_s > 2.5
+        check_output(tmp_path)
+    else:
+        assert finished.status != 0 and "is in use by a job that runs" in finished.stderr
+
+
+def test_all_starts_have_one_token_and_leave_it_in_the_lock(run_with_checkpoint: Callable, tmp_path: Path) -> None:
+    lock, tokens = tmp_path / "checkpoint" / "spillway-lock", set()
+    for _ in range(2):
+        (tmp_path / "tasks.killed").unlink(missing_ok=True)
+        seen: List[str] = []
+        is_over = threading.Event()
+
+        def look(seen: List[str] = seen, is_over: threading.Event = is_over) -> None:
+            """Between the starts, too."""
+            while not is_over.wait(0.005):
+                with suppress(OSError):
+                    seen.append(lock.read_text())
+
+        looking = threading.Thread(target=look)
+        looking.start()
+        finished, _ = run_with_checkpoint(["--plain", "--restarts", 1], "killed-at=o7")
+        is_over.set()
+        looking.join()
+        assert "restart 1 of 1" in finished.stderr
+        assert len(set(filter(None, seen))) == 1
+        tokens.update(filter(None, seen))
+    assert len(tokens) == 2 and all(re.fullmatch("[0-9a-f]{32}", token) for token in tokens)
+
+
 def test_checkpoint_of_the_environment_is_of_a_command_too(run_job: Callable, tmp_path: Path) -> None:
     job = ["-n", 2, "-O", O_TASKS, "-A", A_TASKS]
     env = {**EACH_TASK, "MPI_D_CHECKPOINT": tmp_path / "checkpoint"}
@@ -158,6 +263,25 @@ def test_checkpoint_of_the_environment_is_of_a_command_too(run_job: Callable, tm
     run_job(job, "generated-records", "records=100", *words, status=None, env=env)
     finished, _ = run_job([*job, "--restarts", 3], "generated-records", "records=7", *words, status=1, env=env)
     assert "is of another job" in finished.stderr
+    assert "goes on from its checkpoint" not in finished.stderr  # it would not help
+
+
+@pytest.mark.parametrize(
+    "options, env, named",
+    [
+        (["keys=text"], {}, "MPI_D_KEY_CLASS: 'text' is not string"),
+        ([], {"MPI_D_MEMORY": "much"}, "MPI_D_MEMORY: 'much' is not a size"),
+        ([], {"MPI_D_OUTPUT_CODEC": "zip"}, "MPI_D_OUTPUT_CODEC: 'zip' is not none"),
+        (["own-mpi-init", "differs=NO_SUCH:KEY"], {}, "the configuration has an unknown key NO_SUCH"),
+        (["own-mpi-init", "differs=MPI_D_KEY_CLASS:int32"], {}, "the processes do not have the same class of keys"),
+    ],
+)
+def test_job_whose_configuration_is_refused_is_not_started_again(
+    run_job: Callable, tmp_path: Path, options: List[str], env: Dict[str, str], named: str
+) -> None:
+    job = ["-n", 2, "--plain", "--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
+    finished, _ = run_job(job, "generated-records", f"output={tmp_path / 'out'}", *options, status=None, env=env)
+    assert finished.status != 0 and named in finished.stderr
     assert "goes on from its checkpoint" not in finished.stderr  # it would not help
 
 
@@ -201,7 +325,6 @@ def test_files_of_others_are_left_alone(run_with_checkpoint: Callable, tmp_path:
     assert left == ["spillway-build", "spillway-o-notes", "spillway-round-3-4-5", "spillway-summary.json"]
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     "options, message",
     [
@@ -249,7 +372,6 @@ def test_rounds_go_on_with_other_processes(iterate_with_checkpoint: Callable) ->
     assert finished.stdout.splitlines() == expected_lines(3000, 8)[3:]
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("damage, name", in_turns(DAMAGE, ["spillway-round-4-1", "spillway-round-4-done"]))
 def test_round_before_a_damaged_one_is_used(
     iterate_with_checkpoint: Callable, tmp_path: Path, damage: Callable[[Path], None], name: str
@@ -259,18 +381,6 @@ def test_round_before_a_damaged_one_is_used(
     finished, _ = iterate_with_checkpoint([], 5)
     assert finished.stdout.splitlines() == expected_lines(3000, 8)[3:]
     assert f"{name} is damaged, and is not used" in finished.stderr
-
-
-@pytest.fixture
-def end_at_call(build_dir: Path, tmp_path: Path) -> Callable[..., Dict[str, object]]:
-    """In this environment a process is ended, once, at its `call`th fdatasync, or rename or unlink below tmp_path."""
-
-    def environment(call: int, rank: Optional[int] = None) -> Dict[str, object]:
-        library = build_dir / "lib" / "spillway" / "tests" / "libends-at-call.so"
-        env = {"ENDS_AT_CALL": call, "ENDS_AT_CALL_ONCE": tmp_path / "has-ended", "LD_PRELOAD": library}
-        return env if rank is None else {**env, "ENDS_AT_CALL_RANK": rank}
-
-    return environment
 
 
 def test_rounds_of_two_starts_are_not_mixed(run_job: Callable, tmp_path: Path, end_at_call: Callable) -> None:
@@ -295,7 +405,6 @@ def check_end(finished: Finished, tmp_path: Path) -> None:
     assert (finished.status != 0) == (has_ended and not was_started_again), finished.report()
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("call", range(1, 40, 5))
 def test_job_may_be_killed_at_any_point_of_a_commit(
     run_job: Callable, tmp_path: Path, end_at_call: Callable, call: int
@@ -311,7 +420,6 @@ def test_job_may_be_killed_at_any_point_of_a_commit(
     assert set(lines) == set(expected)
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("call", range(1, 50, 7))
 def test_tasks_may_be_killed_at_any_point_of_a_commit(
     run_job: Callable, tmp_path: Path, end_at_call: Callable, call: int

@@ -5,7 +5,7 @@ import random
 import socket
 from collections import Counter
 from pathlib import Path
-from typing import Callable, List
+from typing import Callable, Dict, List, Optional
 
 import pytest
 from runner import Runner
@@ -64,6 +64,21 @@ def test_a_job_goes_on_with_them_from_its_checkpoint(run_python: Callable, files
     assert set(begun) == set("012345") and begun["4"] == 2 and sum(begun.values()) <= 10
 
 
+def test_compressed_file_that_has_grown_is_refused_at_a_restart(run_python: Callable, tmp_path: Path) -> None:
+    """One that everybody sees."""
+    (tmp_path / "text").write_text(TEXTS[0])
+    compressed = tmp_path / "text.gz"
+    compressed.write_bytes(gzip.compress(TEXTS[1].encode()))
+    options = ["--plain", "-n", 1, "-A", 2, "--checkpoint", tmp_path / "checkpoint"]
+    script = Path(__file__).with_name("python") / "host_files.py"
+    words = [script, tmp_path / "out", tmp_path / "tasks", 1, tmp_path / "text", compressed]
+    run_python(options, *words, status=None)
+    assert list((tmp_path / "checkpoint").glob("spillway-o-*[0-9]"))
+    compressed.write_bytes(gzip.compress((TEXTS[1] + TEXTS[2]).encode()))
+    refused = run_python(options, *words, status=None)
+    assert refused.status != 0 and "is of another job, or of one with other input" in refused.stderr
+
+
 def test_what_cannot_be_is_refused(
     run: Runner,
     run_python: Callable,
@@ -92,13 +107,120 @@ def test_what_cannot_be_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("processes", [1, 3])
+def test_sorts_look_for_their_sample_where_the_files_are(
+    run: Runner,
+    run_python: Callable,
+    python_with_packages: Dict,
+    key_value_program: Callable,
+    plain_mpi: Callable,
+    flavour: str,
+    files: List[str],
+    tmp_path: Path,
+    processes: int,
+) -> None:
+    lines = sorted(line for text in TEXTS for line in text.splitlines())
+    records = [random.Random(number).randbytes(100) for number in range(3000)]
+    for number in range(3):
+        content = b"".join(records[number::3])
+        (tmp_path / f"records-{number}").write_bytes(gzip.compress(content) if number == 1 else content)
+    of_records = [f"{'' if number == 2 else f'{HOST}:'}{tmp_path}/records-{number}" for number in range(3)]
+    for name, paths in (("lines-sort", files), ("terasort", of_records)):
+        env = {"MPI_D_A_TASKS": "4"}
+        run(*plain_mpi(flavour, processes), key_value_program(name), tmp_path / name, *paths, env=env)
+        script = PROGRAMS / f"{name.split('-')[-1]}.py"
+        options = ["--plain", "-n", processes, "-A", 4]
+        run_python(options, script, tmp_path / f"{name}-python", *paths, **python_with_packages)
+        for folder in (tmp_path / name, tmp_path / f"{name}-python"):
+            parts = [path.read_bytes() for path in sorted(folder.glob("part-?????"))]
+            whole = b"".join(parts)
+            if name == "terasort":
+                found = [whole[begin : begin + 100] for begin in range(0, len(whole), 100)]
+                assert found == sorted(records, key=lambda record: record[:10])
+            else:
+                assert whole.decode().splitlines() == lines
+            assert len(parts) == 4 and max(map(len, parts)) < 0.5 * len(whole)
+
+
+@pytest.fixture
+def interrupted_sort(
+    run_job: Callable,
+    run_python: Callable,
+    python_with_packages: Dict,
+    end_at_call: Callable,
+    files: List[str],
+    tmp_path: Path,
+) -> Callable[..., object]:
+    """interrupted_sort(language, processes, status=): of lines; the first start ends when some files have been read."""
+
+    def sort(language: str, processes: int, status: Optional[int] = 0) -> object:
+        options = ["--plain", "-n", processes, "-A", 4, "--checkpoint", tmp_path / "checkpoint"]
+        env = {**end_at_call(7), "MPI_D_CHECKPOINT_INTERVAL": "1us"}
+        if language == "cpp":
+            return run_job(options, "lines-sort", tmp_path / "out", *files, env=env, status=status)[0]
+        packages = {**python_with_packages, "env": {**python_with_packages["env"], **env}}
+        return run_python(options, PROGRAMS / "sort.py", tmp_path / "out", *files, status=status, **packages)
+
+    return sort
+
+
+def grow(path: Path) -> None:
+    with open(path, "a") as text:
+        text.write("\n" + "zzz\n" * 5000)
+
+
+def lines_of(folder: Path) -> List[str]:
+    parts = sorted(folder.iterdir())
+    assert [path.name for path in parts] == [f"part-{task:05}" for task in range(4)]
+    return "".join(path.read_text() for path in parts).splitlines()
+
+
+@pytest.mark.parametrize("language", ["cpp", "python"])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_sort_goes_on_by_the_sample_that_its_first_start_had(
+    interrupted_sort: Callable, tmp_path: Path, language: str, processes: int
+) -> None:
+    interrupted_sort(language, 1, status=None)
+    assert (tmp_path / "has-ended").exists() and list((tmp_path / "checkpoint").glob("spillway-o-*[0-9]"))
+    grow(tmp_path / "text-3")  # which has not been read
+    interrupted_sort(language, processes)
+    expected = [line for text in TEXTS for line in text.splitlines()] + ["zzz"] * 5000
+    assert lines_of(tmp_path / "out") == sorted(expected)
+    assert list((tmp_path / "checkpoint").iterdir()) == []
+
+
+def test_damaged_sample_of_a_checkpoint_is_noticed(interrupted_sort: Callable, tmp_path: Path) -> None:
+    interrupted_sort("cpp", 1, status=None)
+    kept = tmp_path / "checkpoint" / "spillway-gathered"
+    content = kept.read_bytes()
+    kept.unlink()
+    refused = interrupted_sort("cpp", 1, status=None)
+    assert refused.status != 0
+    assert f"{kept} does not have what the start before had gathered in call 1" in refused.stderr
+    kept.write_bytes(content[:-1])
+    finished = interrupted_sort("cpp", 2)
+    assert f"{kept} is damaged, and is not used" in finished.stderr
+    assert f"nothing else in {tmp_path}/checkpoint is used without it" in finished.stderr
+    assert lines_of(tmp_path / "out") == sorted(line for text in TEXTS for line in text.splitlines())
+
+
 def test_programs_that_look_at_all_files_say_so(
     run: Runner, key_value_program: Callable, files: List[str], tmp_path: Path
 ) -> None:
     out, path = tmp_path / "out", files[0]
-    for name, *words in (("lines-sort", out), ("terasort", out)):
-        stderr = run(key_value_program(name), *words, path, status=1).stderr
-        assert stderr.startswith(f"{name}: cannot look for samples in {path}, which only that host has: name files")
     for name, *words in (("keyvalue-kmeans", out, 2, 3), ("keyvalue-pagerank", out, 2)):
         stderr = run(key_value_program(name), *words, path, status=1).stderr
         assert stderr.startswith(f"{name}: cannot read {path}, which only that host has, from here: for_each_split()")
+
+
+@pytest.mark.libraries_in_turn
+@pytest.mark.parametrize("call", range(38, 50, 2))
+def test_sort_that_is_killed_while_it_removes_its_checkpoint_may_be_run_again(
+    run_job: Callable, end_at_call: Callable, files: List[str], tmp_path: Path, call: int
+) -> None:
+    options = ["--plain", "-n", 1, "-A", 4, "--checkpoint", tmp_path / "checkpoint"]
+    env = {**end_at_call(call), "MPI_D_CHECKPOINT_INTERVAL": "1us"}
+    run_job(options, "lines-sort", tmp_path / "out", *files, env=env, status=None)
+    assert (tmp_path / "has-ended").exists()
+    run_job(options, "lines-sort", tmp_path / "out", *files, env=env)
+    assert lines_of(tmp_path / "out") == sorted(line for text in TEXTS for line in text.splitlines())

@@ -13,6 +13,7 @@ import pytest
 from cases import in_turns
 from marked_processes import marked_processes
 from runner import Runner
+from standstill import TimeLimit
 
 ITERATION = ["-M", "iteration"]
 WAYS = [
@@ -240,8 +241,8 @@ def test_wrong_numbers_are_refused(
 
 
 def wait_for(path: Path) -> None:
-    end_s = time.monotonic() + 30
-    while not path.exists() and time.monotonic() < end_s:
+    limit = TimeLimit(30)
+    while not path.exists() and limit.left_s() > 0:
         time.sleep(0.001)
 
 

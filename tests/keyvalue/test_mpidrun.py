@@ -14,7 +14,9 @@ from typing import Callable, Dict, List
 
 import pytest
 from records_oracle import check_parts, received_records, sent_records
-from runner import Runner
+from runner import Runner, outcome_within, status_within
+
+pytestmark = pytest.mark.libraries_in_turn
 
 RECORDS = 3000
 WAYS = [["--plain"], ["--slots", 1, "--memory", "256M"]]
@@ -56,14 +58,36 @@ def test_what_does_not_fit_in_memory_is_spilled(
     assert report["sent_bytes"] > 2 << 20
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("way", [["--plain"], ["--slots", 1, "--memory", "6G"]])
 def test_keys_may_have_no_byte_and_a_gigabyte(run_job: Callable, nothing_left_behind: None, way: List[object]) -> None:
     words = [*way, "-n", 1, "-O", 1, "-A", 1]
     finished, report = run_job(words, "long-keys", 1 << 30, env={"MPI_D_MEMORY": "64M"})
     groups = [line for line in finished.stderr.splitlines() if line.endswith(", whole")]
-    assert groups == ["0 bytes, 1 values, whole", f"{1 << 30} bytes, 1 values, whole"]
+    assert groups == [f"A task 0: {size} bytes, 1 values, whole" for size in (0, 1 << 30)]
     assert report["spilled_bytes"] >= 1 << 30
+
+
+@pytest.mark.parametrize(
+    "way, size, has_checkpoint",
+    [(["--plain"], 1 << 30, True), (["--slots", 2, "--memory", "4G"], 1 << 28, False)],
+    ids=["plain_with_checkpoint", "spillway"],
+)
+def test_long_keys_go_to_other_processes(
+    run_job: Callable,
+    spill_dir: Path,
+    nothing_left_behind: None,
+    way: List[object],
+    size: int,
+    has_checkpoint: bool,
+) -> None:
+    checkpoint = spill_dir / "checkpoint"  # on a disk
+    words = [*way, "-n", 2, "-O", 1, "-A", 2, *(["--checkpoint", checkpoint] if has_checkpoint else [])]
+    finished, report = run_job(words, "long-keys", size, "away", env={"MPI_D_MEMORY": "64M"})
+    groups = [line for line in finished.stderr.splitlines() if line.endswith(", whole")]
+    assert [line.partition(": ")[2] for line in groups] == [f"{length} bytes, 1 values, whole" for length in (0, size)]
+    assert report["sent_bytes"] > size and report["spilled_bytes"] >= size
+    if has_checkpoint:
+        checkpoint.rmdir()  # empty
 
 
 def test_combining_leaves_fewer_records_to_send(run_job: Callable, tmp_path: Path) -> None:
@@ -99,6 +123,17 @@ def test_a_killed_process_ends_the_job(
     assert report["exit_status"] == finished.status
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_job_whose_program_ends_too_early_has_not_ended_well(
+    run_job: Callable, flavour: str, tmp_path: Path, nothing_left_behind: None, processes: int
+) -> None:
+    options = [f"output={tmp_path / 'out'}", f"records={RECORDS}", "exits-in=1"]
+    finished, report = run_job(["--plain", "-n", processes, "-O", 2], "generated-records", *options, status=None)
+    assert finished.status != 0 and report["exit_status"] == finished.status
+    if flavour == "mpich":  # whose launcher says nothing
+        assert "mpidrun: the program has ended without MPI_D_Finalize(), and its job is not done\n" in finished.stderr
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "option, named",
@@ -120,6 +155,7 @@ def test_functions_that_throw_or_contradict_themselves_end_the_job(
     finished, report = run_job(words, "generated-records", *options, status=None, env=LITTLE_MEMORY)
     assert finished.status != 0 and report["exit_status"] == finished.status
     assert named in finished.stderr
+    assert "goes on from its checkpoint" not in finished.stderr  # it would not help
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -138,7 +174,7 @@ def test_an_interrupt_ends_the_job(
     assert process.stderr is not None and json.loads(process.stderr.readline())["o_tasks"] == 2
     time.sleep(0.1)
     os.kill(process.pid, signal.SIGTERM)
-    process.communicate(timeout=20)
+    outcome_within(process, 20)
     assert process.returncode != 0
 
 
@@ -148,7 +184,7 @@ def test_progress_is_lines_of_json_on_demand(run_job: Callable, tmp_path: Path) 
     lines = [json.loads(line) for line in finished.stderr.splitlines() if line.startswith("{")]
     assert lines
     counts = [line["emitted_records"] for line in lines]
-    assert counts == sorted(counts) and counts[-1] <= 40000000
+    assert counts == sorted(counts) and counts[-1] == 40000000
     for line in lines:
         assert line["records_per_s"] == pytest.approx(line["emitted_records"] / line["elapsed_s"], rel=0.05)
         done = line["o_tasks_done"] + line["a_tasks_done"]
@@ -178,6 +214,23 @@ def test_progress_is_a_line_on_a_terminal(
         done = int(o_done) + int(a_done)
         assert cells == b"#" * (24 * done // 6) + b"." * (24 - 24 * done // 6) and bool(left) == (done > 0)
     assert shown.endswith(b"\r\x1b[K")  # and is gone in the end
+
+
+@pytest.mark.parametrize("is_failing", [False, True], ids=["well", "started_again"])
+def test_nobody_has_to_read_what_it_says(
+    run: Runner, mpidrun: Path, key_value_program: Callable, spill_dir: Path, tmp_path: Path, is_failing: bool
+) -> None:
+    report = tmp_path / "report"
+    words = [mpidrun, "--plain", "-n", 1, "-O", 4, "--progress", "bar", "--summary", "json", "--summary-file", report]
+    program = [key_value_program("generated-records"), f"output={tmp_path / 'out'}", "records=2000000", "combine"]
+    if is_failing:
+        words += ["--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
+        program += [f"tasks={tmp_path / 'tasks'}", "killed-at=o3"]
+    process = run.start([*words, "--spill-dir", spill_dir, *program])
+    assert process.stderr is not None and process.stderr.read(1) == "\n"  # as it reads \r
+    process.stderr.close()
+    assert status_within(process, 60) == 0
+    assert json.loads(report.read_text())["key_value"]["exit_status"] == 0
 
 
 def test_the_report_is_a_page_unless_it_is_to_be_json(

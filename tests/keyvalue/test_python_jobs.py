@@ -1,15 +1,21 @@
 """Key-value jobs in Python: what comes out is what Python itself makes of the same records."""
 
+import gzip
 import json
 import math
+import re
 import runpy
+import subprocess
 import sys
+import textwrap
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import pytest
 from runner import Runner
+from source_tree import SOURCE
+from spillway import mpid
 
 pytestmark = pytest.mark.libraries_in_turn
 
@@ -188,6 +194,9 @@ MISTAKES = {
     "partition": "the partition function ended by KeyError: 'gone wrong'",
     "combine": "the combine function ended by KeyError: 'gone wrong'",
     "no task": "the partition function returned 2, and the A tasks are 0 to 1",
+    "no whole number": "the partition function ended by TypeError",
+    "no stdout": "the partition function ended by KeyError: 'gone wrong'",
+    "a key that is None": "the key None is no str",
     "a value of another type": "the value 'text' is no int",
     "a number that is too large": "the value 9223372036854775808 is no int",
     "wrong side": "MPI_D_Recv_batch() is for A tasks",
@@ -214,10 +223,98 @@ def test_a_function_that_goes_wrong_in_a_task_is_said_with_it(run_python: Callab
     assert ": O task 0: the partition function ended by KeyError: 'gone wrong'" in finished.stderr
 
 
+def text_with_bad(line: int, name: str = "good") -> str:
+    return "".join("bad\n" if number == line else f"{name}{number:06}\n" for number in range(1, 200001))
+
+
+@pytest.mark.parametrize(
+    "way, place",
+    [
+        ("lines", "at FILE, line 150000,"),
+        ("after lines", ""),
+        ("blocks", "at FILE, bytes"),
+        ("groups", "at the key 'bad',"),
+        ("after groups", ""),
+        ("Recv", "at record 0, the key 'bad',"),
+    ],
+)
+def test_an_exception_is_said_with_the_line_or_key(run_python: Callable, tmp_path: Path, way: str, place: str) -> None:
+    path = tmp_path / "text"
+    path.write_text(text_with_bad(150000))
+    words = ["--plain", "-n", 1, "-A", 1]
+    finished = run_python(words, PROGRAMS / "fails_at.py", way, path, status=1)
+    side, task = ("A", 0) if way in ("groups", "after groups", "Recv") else ("O", 0 if way == "after lines" else 2)
+    said = next(line for line in finished.stderr.splitlines() if "ended by KeyError" in line)
+    where = f"{side} task {task}" + (f", {place}" if place else "")
+    if way == "blocks":
+        assert re.search(rf": O task 2, at {path}, bytes \d+ to \d+, ended by", said), said
+        begin, end = map(int, re.findall(r"bytes (\d+) to (\d+),", said)[0])
+        assert 0 <= begin <= path.read_bytes().index(b"bad") <= end < begin + 1020
+    else:
+        assert f": {where} ended by KeyError: 'gone wrong'".replace("FILE", str(path)) in said
+
+
+def test_an_exception_is_said_with_the_line_of_contents(run_python: Callable, tmp_path: Path) -> None:
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(text_with_bad(190000).encode()))
+    finished = run_python(["--plain", "-n", 1, "-A", 1], PROGRAMS / "fails_at.py", "lines", path, status=1)
+    assert f": O task 0, at {path}, line 190000, ended by KeyError: 'gone wrong'" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    "way, name, expected",
+    [
+        ("records", "records", r", record 149999 \(byte 1499990\),"),
+        ("record batches", "records", r", records (\d+) to (\d+),"),
+        ("rows", "table.csv", r", part from byte \d+ on, row \d+,"),
+        ("row batches", "table.csv", r", part from byte \d+ on, rows \d+ to \d+,"),
+        ("rows", "table.parquet", ", row groups 1 to 1, row 49999,"),
+    ],
+)
+def test_an_exception_is_said_with_the_record_or_row(
+    run_python: Callable, python_with_packages: Dict, tmp_path: Path, way: str, name: str, expected: str
+) -> None:
+    path = tmp_path / name
+    lines = [f"good{number:05}" for number in range(200000)]
+    lines[149999 if name == "records" else 149998] = "bad"
+    if name == "records":
+        path.write_text("".join(f"{line[:10]:<10}" for line in lines))
+    else:
+        (tmp_path / "table.csv").write_text("name,count\n" + "".join(f"{line},1\n" for line in lines))
+    if name == "table.parquet":
+        code = (
+            "import sys; from pyarrow import csv, parquet; "
+            "parquet.write_table(csv.read_csv(sys.argv[1]), sys.argv[2], row_group_size=100000)"
+        )
+        words = [str(python_with_packages["python"]), "-c", code, str(tmp_path / "table.csv"), str(path)]
+        subprocess.run(words, check=True)
+    words = ["--plain", "-n", 1, "-A", 1]
+    finished = run_python(words, PROGRAMS / "fails_at.py", way, path, status=1, **python_with_packages)
+    said = next(line for line in finished.stderr.splitlines() if "ended by KeyError" in line)
+    found = re.search(rf": O task \d+, at {path}{expected} ended by KeyError: 'gone wrong'", said)
+    assert found, said
+    if way == "record batches":
+        assert int(found[1]) <= 149999 <= int(found[2])
+
+
 def test_what_goes_wrong_under_spillway_ends_the_job(run_python: Callable) -> None:
     for mistake in ("map", "compare", "combine"):
         finished = run_python([*WAYS[2], "-O", 3, "-A", 2], PROGRAMS / "mistakes.py", mistake, status=None)
         assert finished.status == 1 and MISTAKES[mistake] in finished.stderr
+
+
+def test_the_first_example_runs_also_on_an_empty_file(
+    run_python: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (SOURCE / "docs" / "reference" / "key-value-jobs-in-python.md").read_text()
+    example = page.split("```python\n")[1].split("```")[0]
+    assert textwrap.indent(example, "    ") in str(mpid.__doc__)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "example.py").write_text(example)
+    for text, counts in (("", ""), ("b a\nb\n", "a\t1\nb\t2\n")):
+        (tmp_path / "text").write_text(text)
+        run_python(["--plain", "-n", 1, "-A", 1], tmp_path / "example.py")
+        assert (tmp_path / "counts" / "part-00000").read_text() == counts
 
 
 def test_null_in_arrays_is_refused(run_python: Callable, python_with_packages: Dict) -> None:
@@ -280,3 +377,12 @@ def test_another_mpi_library_than_the_launchers_is_refused(
     finished = run(*words, env=python_with_packages["env"], status=None)
     assert finished.status != 0
     assert f"the program has loaded the MPI library {flavour}, and was started for {other}" in finished.stderr
+
+
+def test_long_keys_and_values_go_to_other_processes(run_python: Callable, tmp_path: Path) -> None:
+    size = 48 << 20
+    words = [Path(__file__).parent / "python" / "long_records.py", size, tmp_path / "out"]
+    run_python(["--plain", "-n", 2, "-O", 2, "-A", 2], *words, env={"MPI_D_MEMORY": "16M"})
+    for task, sender in ((0, 1), (1, 0)):
+        lines = (tmp_path / "out" / f"part-{task:05d}").read_text().splitlines()
+        assert lines == [f"{sender}: {size + 1} 5 True", f"short {sender}: 7 {size} True"]

@@ -5,8 +5,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Callable
 
+import pytest
 from test_iteration import expected_lines
 from test_text_jobs import lines_of
+
+pytestmark = pytest.mark.libraries_in_turn
 
 PROGRAMS = Path(__file__).with_name("python")
 ITERATION = ["-M", "iteration"]
@@ -42,6 +45,31 @@ def test_o_tasks_that_were_complete_are_not_run_again(run_python: Callable, tmp_
     assert {word: int(count) for word, count in found.items()} == counts
 
 
+def test_a_checkpoint_of_another_job_is_not_begun_with_again(run_python: Callable, tmp_path: Path) -> None:
+    env = {"MPI_D_CHECKPOINT": tmp_path / "checkpoint"}
+    words = [PROGRAMS / "counted_tasks.py", tmp_path / "out", tmp_path / "tasks", 8]
+    run_python(["-n", 2, "-O", 12, "-A", 3], *words, status=None, env=env)
+    finished = run_python(["-n", 2, "-O", 11, "-A", 3, "--restarts", 3], *words, status=1, env=env)
+    assert "is of another job" in finished.stderr
+    assert "goes on from its checkpoint" not in finished.stderr  # it would not help
+
+
+@pytest.mark.parametrize("mistake", ["compare", "partition", "combine", "no task", "no whole number"])
+def test_functions_that_go_wrong_are_not_called_again(run_python: Callable, tmp_path: Path, mistake: str) -> None:
+    options = ["-n", 1, "-O", 1, "-A", 2, "--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
+    finished = run_python(options, PROGRAMS / "mistakes.py", mistake, status=1)
+    assert " function " in finished.stderr
+    assert "goes on from its checkpoint" not in finished.stderr
+
+
+@pytest.mark.parametrize("mistake", ["configuration", "class", "caught"])
+def test_job_that_init_refuses_is_not_started_again(run_python: Callable, tmp_path: Path, mistake: str) -> None:
+    options = ["--plain", "-n", 2, "--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
+    finished = run_python(options, PROGRAMS / "mistakes.py", mistake, status=1)
+    assert ("key=<class 'list'>" if mistake == "class" else "MPI_D_MEMORY: 'much'") in finished.stderr
+    assert "goes on from its checkpoint" not in finished.stderr  # it would not help
+
+
 def test_windows_have_what_their_senders_sent_in_them(run_python: Callable, tmp_path: Path) -> None:
     """With windows that are larger and smaller than what Send() gathers."""
     for way, records, window in (("records", 25000, 10000), ("records", 30, 4), ("batches", 25000, 9000)):
@@ -58,9 +86,10 @@ def test_windows_have_what_their_senders_sent_in_them(run_python: Callable, tmp_
 
 
 def test_records_are_passed_on_when_they_are_due(run_python: Callable, tmp_path: Path) -> None:
-    for way in ("flush", "Send"):
+    for way in ("flush", "Send", "bursts"):
         options = [*STREAMING, "--plain", "-O", 1, "-A", 1]
-        run_python(options, PROGRAMS / "waits_for_receiver.py", tmp_path / way, way)
+        env = {"MPI_D_PARTITION_BYTES": "64K"}
+        run_python(options, PROGRAMS / "waits_for_receiver.py", tmp_path / way, way, env=env)
         assert (tmp_path / way).exists()
 
 

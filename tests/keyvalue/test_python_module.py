@@ -4,6 +4,7 @@ import ctypes
 import math
 import re
 import sys
+from array import array
 from pathlib import Path
 from typing import Any, List, Tuple
 
@@ -12,7 +13,7 @@ import pytest
 from runner import Runner
 from source_tree import SOURCE
 from spillway import mpid
-from spillway.mpid import _arrays, _library, _sending
+from spillway.mpid import _arrays, _functions, _kinds, _library, _sending
 from spillway.mpid._kinds import kind_of
 
 HEADER = (SOURCE / "include" / "spillway" / "mpid.h").read_text()
@@ -76,6 +77,45 @@ def test_what_is_encoded_is_decoded(type_: type) -> None:
         room = ctypes.create_string_buffer(8)
         address, kept = kind.put(item, ctypes.addressof(room))
         assert repr(kind.item_at(address)) == repr(item) and (kept is not None or address == ctypes.addressof(room))
+
+
+def test_sizes_are_of_64_bits() -> None:
+    """There is no memory for so much; their lowest 32 bits are 5."""
+    data = b"x" * 100
+    address, size = _kinds.address_of(data), 2**62 + 5
+    item = _library.Bytes(address, size)
+    offsets = array("q", [0, size])
+    column = _library.Column(address, offsets.buffer_info()[0])
+    for kind in map(kind_of, (str, bytes), ("key", "key")):
+        with pytest.raises(MemoryError):
+            kind.item_at(ctypes.addressof(item))
+        with pytest.raises(MemoryError):
+            kind.decode(column, 1)
+        with pytest.raises(MemoryError):
+            _arrays.numpy_array(kind, column, 1)
+    assert _kinds.bytes_at(address, 5) == b"xxxxx" and _kinds.bytes_at(None, 0) == b""
+
+
+@pytest.mark.parametrize("number", [int, float, numpy.int64, numpy.float64])
+def test_a_compare_function_may_return_any_number(number: type) -> None:
+    compare = _functions.compare_callback(lambda first, second: number(first - second), kind_of(int, "key"), str)
+    numbers = array("q", [2, 3])
+    first = numbers.buffer_info()[0]
+    second = first + numbers.itemsize
+    assert [compare(first, second, None), compare(first, first, None), compare(second, first, None)] == [-1, 0, 1]
+
+
+@pytest.mark.parametrize("types", [(str, int), (bytes, int), (int, str), (str, bytes)])
+def test_what_has_no_length_is_named(types: Tuple[type, type]) -> None:
+    kinds = [kind_of(type_, "key") for type_ in types]
+    for wrong in (None, 5.0, 5j):
+        for place, what in enumerate(("key", "value")):
+            record: List[Any] = [type_() for type_ in types]
+            record[place] = wrong
+            send, _, flush = _sending.sender(*kinds, "MPI_D_Send_batch")
+            with pytest.raises(TypeError, match=re.escape(f"the {what} {wrong} is no {types[place].__name__}: ")):
+                send(*record)
+                flush()
 
 
 @pytest.mark.parametrize("items", [["a", "", "ä"], [""], ["a\0b", "c"], ["", "\0"]])

@@ -29,6 +29,8 @@ from test_iterative_programs import (
 from test_python_text_jobs import APPLICATIONS
 from test_top_k import TEXTS, most_frequent, read_windows, words_of, write_files
 
+pytestmark = pytest.mark.libraries_in_turn
+
 generate = test_terasort.generate
 ITERATION = ["-M", "iteration"]
 PLAIN = ["--plain", "-n", 2, "-O", 3, "-A", 5]

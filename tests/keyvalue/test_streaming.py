@@ -3,31 +3,13 @@
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional
+from typing import Callable, Dict, List, Optional
 
 import pytest
 from runner import Finished, Runner
+from streamed_windows import windows_of
 
 pytestmark = pytest.mark.libraries_in_turn
-
-
-class Window(NamedTuple):
-    records: int
-    total: int
-    is_in_order: bool
-    longest_us: int  # that a record was on its way
-    lasted_us: int
-
-
-def windows_of(stderr: str) -> Dict[int, List[Window]]:
-    """Of each A task."""
-    found: Dict[int, List[Window]] = {}
-    pattern = r"task (\d+) window (\d+): (\d+) records, sum (\d+), (in|out of) order, (\d+) of (\d+) us"
-    for task, number, records, total, order, longest, lasted in re.findall(pattern, stderr):
-        windows = found.setdefault(int(task), [])
-        assert int(number) == len(windows)
-        windows.append(Window(int(records), int(total), order == "in", int(longest), int(lasted)))
-    return found
 
 
 @pytest.fixture
@@ -79,10 +61,10 @@ def test_windows_may_end_by_time(stream: Callable[..., Finished]) -> None:
 def test_slow_receiver_makes_its_senders_wait(stream: Callable[..., Finished], nothing_left_behind: None) -> None:
     """What is under way is a fifth of the records: 8 unacknowledged blocks and 4 lists, of some 370 each."""
     env = {"MPI_D_PARTITION_BYTES": "4K", "MPI_D_LATENCY": "10s"}
-    found = windows_of(stream("records=20000", "slow=20", sides=(1, 1), env=env).stderr)
-    (window,) = found[0]
+    finished = stream("records=20000", "slow=20", sides=(1, 1), env=env)
+    (window,) = windows_of(finished.stderr)[0]
     assert (window.records, window.is_in_order) == (20000, True)
-    assert window.longest_us < 0.5 * window.lasted_us
+    assert window.had_records_soon(finished.stood_s)
 
 
 def test_what_has_come_is_bounded_by_the_memory(stream: Callable[..., Finished]) -> None:
@@ -135,12 +117,19 @@ def test_wrong_durations_are_refused(stream: Callable[..., Finished], value: str
     assert f"MPI_D_LATENCY: '{value}' is not a duration" in finished.stderr
 
 
-def test_benchmark_counts_what_it_sends_and_orders_its_percentiles(
-    run: Runner, plain_mpi: Callable[[str, int], List[str]], key_value_program: Callable, flavour: str
+@pytest.mark.parametrize("sides", [(1, 1), (2, 2)])
+def test_benchmark_knows_the_most_frequent_keys_and_orders_its_percentiles(
+    run: Runner, plain_mpi: Callable[[str, int], List[str]], key_value_program: Callable, flavour: str, sides: tuple
 ) -> None:
-    stdout = run(*plain_mpi(flavour, 2), key_value_program("stream-latency"), 5000, 1, timeout_s=60).stdout
-    [found] = re.findall(r"received: 5000 messages, p50 (\d+) us, p99 (\d+) us, p99.9 (\d+) us, max (\d+) us", stdout)
-    times = [int(time) for time in found]
-    assert times == sorted(times) and 0 < times[-1] < 60e6
-    expected = Counter(number * number % 1000 for number in range(5000))
-    assert f"counted: {len(expected)} keys, of the most frequent one {max(expected.values())};" in stdout
+    variables = {"MPI_D_O_TASKS": str(sides[0]), "MPI_D_A_TASKS": str(sides[1])}
+    command = [*plain_mpi(flavour, sum(sides)), key_value_program("stream-latency"), 5000, 2, 5]
+    stdout = run(*command, env=variables, timeout_s=60).stdout
+    pattern = r"received: (\d+) messages, p50 (\d+) us, p99 (\d+) us, p99.9 (\d+) us, max (\d+) us"
+    received = [list(map(int, figures)) for figures in re.findall(pattern, stdout)]
+    assert len(received) == sides[1] and sum(messages for messages, *_ in received) == sides[0] * 10000
+    for _, *times in received:
+        assert times == sorted(times) and 0 < times[-1] < 60e6
+    second = Counter(int(1000 ** ((number * 2531 % 4096 + 0.5) / 4096)) for number in range(5000, 10000))
+    top = sorted(second.items(), key=lambda item: (-item[1], item[0]))[:5]
+    [found] = re.findall(r"top 5 of 2 windows: as sent; the last one, of \d+ keys here: (.*)", stdout)
+    assert found.strip() == " ".join(f"{key} {sides[0] * count}" for key, count in top)

@@ -50,7 +50,7 @@ def test_a_host_gets_its_own_tasks_first_and_then_those_of_nobody(process: Calla
     for number, ask in enumerate((first, second, third)):
         assert ask(f"host {number}") == "ok"
     assert first("hosts -1 1 0 1") == first("hosts -1 0 1 0") == "ok"
-    assert first("done 3 4") == "ok"
+    assert first("done 3 4") == first("done-a 0") == "ok"
     assert [first("task"), first("task")] == ["2", "5"]
     assert [third("task"), second("task"), second("task")] == ["0", "1", "6"]
     assert [second("task"), third("task")] == ["-1", "-1"]  # task 7 is of the first one's host
@@ -61,3 +61,37 @@ def test_without_hosts_whoever_asks_gets_the_next_task(process: Callable[[int, i
     first, second = process(0, 4), process(1, 4)
     assert second("done 1") == "ok"
     assert [second("task"), first("task"), second("task"), first("task")] == ["0", "2", "3", "-1"]
+
+
+@pytest.fixture(params=["stopped", "cut off"])
+def silent_address(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Of an mpidrun that is stopped, or of a host that drops what comes."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        address = listener.getsockname()
+        waiting: List[socket.socket] = []
+        if request.param == "cut off":  # as nobody is accepted
+            for _ in range(3):
+                waiting.append(socket.socket())
+                waiting[-1].setblocking(False)
+                waiting[-1].connect_ex(address)
+        yield f"{address[0]}:{address[1]}"
+        for connection in waiting:
+            connection.close()
+
+
+@pytest.mark.libraries_in_turn
+def test_a_process_whose_configuration_is_refused_does_not_wait_for_long(
+    run_records: Callable, silent_address: str
+) -> None:
+    env = {"MPI_D_CONTROL": silent_address, "MPI_D_MEMORY": "much"}
+    finished = run_records("records=1", processes=1, env=env, status=None)
+    assert finished.status != 0 and "MPI_D_MEMORY: 'much' is not a size" in finished.stderr
+    assert finished.ran_s < 20
+
+
+@pytest.mark.libraries_in_turn
+@pytest.mark.parametrize("silent_address", ["cut off"], indirect=True)
+def test_mpidrun_that_cannot_be_reached_is_said(run_records: Callable, silent_address: str) -> None:
+    finished = run_records("records=1", processes=1, env={"MPI_D_CONTROL": silent_address}, status=None)
+    assert f"cannot reach mpidrun at {silent_address}: Connection timed out" in finished.stderr
+    assert "Remedy: look for mpidrun" in finished.stderr and finished.ran_s < 20

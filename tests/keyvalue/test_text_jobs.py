@@ -1,6 +1,8 @@
 """wordcount, lines-sort and inverted-index, compared with Python, wherever they run."""
 
+import os
 import random
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Callable, Dict, List
@@ -110,6 +112,19 @@ def test_output_that_cannot_be_written_is_named_and_leaves_nothing(
     assert f"cannot write {tmp_path / 'out'}/part-0000" in finished.stderr
 
 
+@pytest.mark.parametrize("name", ["wordcount", "terasort"])
+def test_input_that_must_not_be_read_is_named(run: Runner, key_value_program: Callable, name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # not below those of the tests, which only their owner may enter
+        os.chmod(folder, 0o755)
+        path = Path(folder) / "input"
+        path.write_bytes(bytes(100))
+        path.chmod(0)
+        words = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+        stderr = run(*words, key_value_program(name), f"{folder}/out", path, status=1).stderr
+        assert stderr == f"{name}: cannot read {path}: Permission denied\n"
+        assert os.listdir(folder) == ["input"]
+
+
 @pytest.mark.parametrize("name", ["wordcount", "lines-sort", "terasort", "inverted-index"])
 def test_input_and_output_are_needed(run: Runner, key_value_program: Callable, tmp_path: Path, name: str) -> None:
     assert f"usage: mpidrun [options] {name} OUTPUT" in run(key_value_program(name), tmp_path, status=2).stderr
@@ -140,3 +155,9 @@ def test_the_programs_of_the_how_to_are_built_as_it_says(
         stdout = run(*plain_mpi(flavour, 2), tmp_path / "count", tmp_path / "text", out).stdout
         text = stdout + "".join(path.read_text() for path in out.glob("part-*"))
         assert sorted(text.split()) == ["1", "2", "one", "two"]
+        if language == "cpp":  # the program of the common mode is compiled in the same way
+            (tmp_path / "count.cpp").write_text(page.split("```cpp\n")[2].split("```")[0])
+            (tmp_path / "text").write_text("one three two four six five\n")
+            run(compiler, *words, cwd=tmp_path)
+            stdout = run(*plain_mpi(flavour, 4), tmp_path / "count", tmp_path / "text").stdout
+            assert sorted(stdout.splitlines()) == ["3 3", "4 2", "5 1"]

@@ -87,7 +87,7 @@ def test_small_blocks_and_many_windows_do_not_wait_for_each_other(
     run_job: Callable, tmp_path: Path, nothing_left_behind: None
 ) -> None:
     """What is sent while A tasks gather a window's words is more than they take without acknowledging it."""
-    texts = [" ".join(f"{number % 9973}-{seed}" for number in range(20000)).replace("7 ", "7\n") for seed in range(3)]
+    texts = [" ".join(f"{number % 9973}-{seed}" for number in range(60000)).replace("7 ", "7\n") for seed in range(3)]
     env = {"MPI_D_WINDOW": "10ms", "MPI_D_PARTITION_BYTES": "4K"}
     words = [1000000, tmp_path / "out", *write_files(tmp_path, texts)]
     _, report = run_job(["-M", "streaming", "--plain", "-O", 2, "-A", 2], "top-k", *words, env=env)

@@ -9,13 +9,13 @@ namespace spillway::launch {
 namespace {
 
 struct Pair {
-  Descriptor client;
-  Descriptor server;
+  base::Descriptor client;
+  base::Descriptor server;
 };
 
 Pair connected_pair() {
   const std::string name = random_socket_name();
-  const Descriptor listener = listen_on(name);
+  const base::Descriptor listener = listen_on(name);
   Pair pair;
   pair.client = connect_to(name);
   Peer peer = accept_peer(listener.number());
@@ -28,7 +28,7 @@ TEST(AttachSocket, names_are_random) { EXPECT_NE(random_socket_name(), random_so
 
 TEST(AttachSocket, connecting_fails_once_the_listener_is_gone) {
   const std::string name = random_socket_name();
-  { const Descriptor listener = listen_on(name); }
+  { const base::Descriptor listener = listen_on(name); }
   EXPECT_FALSE(connect_to(name));
 }
 

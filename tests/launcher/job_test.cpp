@@ -53,8 +53,18 @@ class JobTest : public testing::Test {
   }
 
   RecordedNodes nodes_;
-  Job job_{nodes_, kRanks, "mpiexec"};
+  std::string told_user_;
+  Job job_{nodes_, kRanks, "mpiexec", [this](const std::string& text) { told_user_ += text; }};
 };
+
+TEST_F(JobTest, node_that_gives_up_ends_all_with_its_cause_and_remedy) {
+  attach_all();
+  job_.node_gave_up("node7", "no descriptors left\n  Remedy: raise `ulimit -n`");
+  EXPECT_TRUE(was_each_told(MessageKind::kill));
+  ASSERT_TRUE(job_.failure());
+  EXPECT_EQ(describe(*job_.failure()),
+            "spillway: host node7 cannot take part\n  Cause:  no descriptors left.\n  Remedy: raise `ulimit -n`.\n");
+}
 
 TEST_F(JobTest, releases_ranks_only_when_all_have_ended_well) {
   attach_all();
@@ -244,9 +254,8 @@ TEST_F(JobTest, gives_up_on_ranks_and_launcher_that_do_not_end) {
 }
 
 TEST_F(JobTest, each_warning_is_given_once) {
-  testing::internal::CaptureStderr();
   for (const char* text : {"host a is in no rack", "host b is in no rack", "host a is in no rack"}) job_.warn(text);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "spillway: host a is in no rack\nspillway: host b is in no rack\n");
+  EXPECT_EQ(told_user_, "spillway: host a is in no rack\nspillway: host b is in no rack\n");
 }
 
 TEST_F(JobTest, rank_that_comes_too_late_is_sent_home) {

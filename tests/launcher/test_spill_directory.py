@@ -70,7 +70,7 @@ def test_ranks_that_always_have_room_need_none_there(tmp_path, on_disk, free_spa
     """As those of `spillway sort`, which spills by itself."""
     with pytest.raises(LaunchError, match="memory budget"):
         make_node_plan(None, "1G", [str(tmp_path)], 2, 1)
-    keeping = OwnKeeping(50, 8 * MIB, 0).of_node(2, 1)
+    keeping = OwnKeeping(50, 8 * MIB, 0, 0, ".").of_node(2, 1)
     node, warnings = make_node_plan(None, "1G", [str(tmp_path)], 2, 1, keeping)
     assert [spill.path for spill in node.spills] == [str(tmp_path)] and not warnings
     assert node.budget.value == 1040 * MIB
@@ -82,9 +82,33 @@ def test_the_first_usual_place_with_room_for_what_a_program_spills(tmp_path, on_
     for variable, value in (("TMPDIR", str(tmp_path)), ("SPILLWAY_SPILL_DIR", "")):
         monkeypatch.setenv(variable, value)
     for spilled in (100 * MIB, 101 * MIB):
-        [first] = OwnKeeping(50, 0, spilled).spill_directories(())
+        [first] = OwnKeeping(50, 0, spilled, 0, ".").spill_directories(())
         assert first.path == str(tmp_path)
-    assert OwnKeeping.of_word(OwnKeeping(50, 8 * MIB, 7).of_node(3, 2).as_word()) == OwnKeeping(50, 24 * MIB, 4)
+    word = OwnKeeping(50, 8 * MIB, 7, 9, "/a:b").of_node(3, 2).as_word()
+    assert OwnKeeping.of_word(word) == OwnKeeping(50, 24 * MIB, 4, 9, "/a:b")
+
+
+def test_a_usual_place_beside_the_output_has_room_for_both(tmp_path, on_disk, free_space, monkeypatch):
+    beside, elsewhere = tmp_path / "beside", tmp_path / "elsewhere"
+    for folder in (beside, elsewhere):
+        folder.mkdir()
+        on_disk[str(folder)] = "ext4"
+    on_disk["/var/tmp"] = "tmpfs"
+    devices = {str(beside): 1, str(elsewhere): 2}
+    monkeypatch.setattr(spill_directory, "_device_of", lambda path: devices.get(str(path)))
+    monkeypatch.setenv("TMPDIR", str(beside))
+    monkeypatch.setenv("SPILLWAY_SPILL_DIR", "")
+    monkeypatch.chdir(elsewhere)
+
+    def place(spilled: int, output: int, folder: object) -> str:
+        [first] = OwnKeeping(50, 0, spilled, output, str(folder)).spill_directories(())
+        return first.path
+
+    assert place(40 * MIB, 60 * MIB, beside) == str(beside)
+    assert place(40 * MIB, 61 * MIB, beside) == str(elsewhere)
+    assert place(40 * MIB, 61 * MIB, elsewhere) == str(beside)
+    assert place(101 * MIB, 0, beside) == str(beside)
+    assert place(10 * MIB, 200 * MIB, tmp_path / "not-there") == str(beside)
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "nfs4", "9p", "lustre", "ceph", "fuse.sshfs", "proc"])

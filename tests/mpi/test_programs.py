@@ -142,6 +142,34 @@ def test_reductions_combine_within_nodes(run, job, flavour, ranks, slots, per_no
     run(*job("local_reductions", flavour, ranks, slots, ranks_per_node=per_node), "strict", timeout_s=LIMIT_S)
 
 
+# Of two nodes, how many vectors each sends to the other one.
+@pytest.mark.parametrize(
+    ("operation", "kib", "first", "second"),
+    [
+        ("reduce_scatter_block", 512, 0.5, 1),  # rank 0 folds
+        ("reduce_scatter_block", 2048, 0.5, 0.5),
+        ("ireduce_scatter_block", 512, 0.5, 0.5),
+        ("ireduce_scatter", 512, 0.5, 0.5),
+        ("ireduce", 512, 0, 1),
+        ("iallreduce", 512, 1, 1),
+        ("scan", 512, 1, 0),
+        ("exscan", 512, 1, 0),
+        ("iscan", 512, 1, 0),
+        ("iexscan", 512, 1, 0),
+    ],
+)
+def test_one_vector_of_each_node_goes_to_others(run, job, flavour, tmp_path, operation, kib, first, second):
+    """Of four ranks each has."""
+    options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
+    rounds = 10
+    words = job("sums_between_nodes", flavour, 8, 2, "256M", options, 4)
+    run(*words, "strict", operation, kib, rounds, timeout_s=LIMIT_S)
+    all_rounds = rounds * (kib << 10)
+    nodes = json.loads((tmp_path / "summary").read_text())["nodes"]
+    for node, vectors in zip(nodes, (first, second)):
+        assert vectors * all_rounds <= node["courier_sent_bytes"] < (vectors + 0.1) * all_rounds
+
+
 def test_sums_are_the_same_in_every_run_on_the_same_nodes(run, job, flavour):
     """The program prints a digest of sums that rounding makes depend on the order."""
     first, second = (

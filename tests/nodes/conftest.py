@@ -1,10 +1,12 @@
 """Jobs on several hosts, which are network namespaces of this machine."""
 
+from pathlib import Path
 from typing import Callable, Iterator, List, Optional
 
 import pytest
 from bed import made_network
 from measuring.network import Network
+from runner import SESSIONS_VARIABLE, Runner, still_there
 
 
 @pytest.fixture
@@ -24,7 +26,21 @@ def network(bed, tmp_path) -> Iterator[Optional[Network]]:
 
 
 @pytest.fixture
-def nothing_left_behind(network, nothing_left_behind) -> None:
+def no_session_left(network, run: Runner, request: pytest.FixtureRequest) -> Iterator[None]:
+    """After the test: none of the directories that Open MPI's launcher has on the hosts. They share this machine's.
+
+    When a link is cut, the job ends before the launcher's daemons have noticed, and all that runs on the hosts of this
+    machine with it, also who would remove the directories. Nor is anybody there before Spillway has begun on a host."""
+    yield
+    is_begun = request.node.get_closest_marker("ends_before_it_begins") is None
+    if network is not None and network.is_whole and is_begun:
+        sessions = (Path("/tmp"), Path(run.environment[SESSIONS_VARIABLE]))
+        left = still_there(lambda: [each for folder in sessions for each in folder.glob(f"ompi.{network.prefix}-*/*")])
+        assert not left, f"session directories left: {left}"
+
+
+@pytest.fixture
+def nothing_left_behind(no_session_left, nothing_left_behind) -> None:
     """Looks before the network goes, as all that still runs there goes with it."""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import List, Sequence
 
 from measuring.network import CannotMakeNetwork, Network
+from standstill import TimeLimit
 
 CORES_OF_NODE = 2
 MEGABYTES_OF_NODE = 500
@@ -141,10 +142,10 @@ class SlurmCluster:
         )
 
     def _wait(self, is_there, otherwise: str) -> None:
-        deadline = time.monotonic() + _PATIENCE_S
+        limit = TimeLimit(_PATIENCE_S)
         while not is_there():
             ended = [daemon.args for daemon in self._daemons if daemon.poll() is not None]
-            if ended or time.monotonic() > deadline:
+            if ended or limit.left_s() <= 0:
                 raise CannotMakeNetwork(f"{otherwise} {ended or ''}: {self.logs()}")
             time.sleep(0.05)
 
@@ -161,8 +162,8 @@ class SlurmCluster:
 
     def remove(self) -> None:
         self.say("scancel", "--user=root")
-        deadline = time.monotonic() + _PATIENCE_S
-        while self._daemons and self.jobs() and time.monotonic() < deadline:
+        limit = TimeLimit(_PATIENCE_S)
+        while self._daemons and self.jobs() and limit.left_s() > 0:
             time.sleep(0.1)
         for daemon in reversed(self._daemons):
             daemon.terminate()

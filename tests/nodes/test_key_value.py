@@ -11,8 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from runner import outcome_within
+from standstill import TimeLimit
 
-pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
 
 PYTHON_PROGRAMS = Path(__file__).parents[1] / "keyvalue" / "python"
 LIMIT_S = 60
@@ -78,6 +80,9 @@ def test_files_are_read_on_the_hosts_that_have_them(
     script = [sys.executable, PYTHON_PROGRAMS / "host_files.py", tmp_path / "python", tmp_path / "tasks", -1]
     words = [build_dir / "bin" / "mpidrun", *where]
     run(*words, "--plain", test_program("wordcount"), tmp_path / "plain", *files, timeout_s=LIMIT_S)
+    run(*words, "--plain", test_program("lines-sort"), tmp_path / "sorted", *files, timeout_s=LIMIT_S)
+    parts = sorted((tmp_path / "sorted").iterdir())
+    assert "".join(path.read_text() for path in parts).split() == sorted([*addresses, addresses[0]])
     run(*words, "--slots", 1, "--memory", "256M", *script, *files, timeout_s=LIMIT_S)
     expected = sorted(f"{address}\t{2 if address == addresses[0] else 1}" for address in addresses)
     for folder in ("plain", "python"):
@@ -106,10 +111,10 @@ def lose_host(run, build_dir, network, spill_dir, tmp_path):
         kept = ["--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
         report = ["--summary", "json", "--summary-file", tmp_path / "report"]
         job = run.start([build_dir / "bin" / "mpidrun", *where, *kept, *report, *words], env=env)
-        limit = time.monotonic() + LIMIT_S
+        limit = TimeLimit(LIMIT_S)
         while not is_due():
             assert job.poll() is None, job.communicate()[1]
-            assert time.monotonic() < limit
+            assert limit.left_s() > 0
             time.sleep(0.05)
         job.send_signal(signal.SIGSTOP)  # until the host is gone as a whole
         for number in numbers:
@@ -117,7 +122,7 @@ def lose_host(run, build_dir, network, spill_dir, tmp_path):
                 kill_all(network, network.hosts[number])
             network.cut(network.hosts[number])
         job.send_signal(signal.SIGCONT)
-        output, errors = job.communicate(timeout=LOSS_LIMIT_S)
+        output, errors = outcome_within(job, LOSS_LIMIT_S)
         left_out = [line for line in errors.splitlines() if "is left out" in line]
         named = [f"mpidrun: host {network.hosts[number]} does not answer and is left out" for number in numbers]
         assert left_out == named, errors

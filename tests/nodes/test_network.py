@@ -10,6 +10,7 @@ import pytest
 from measuring.control_group import NoControlGroups, ProcessorLimit
 from measuring.network import Network
 from runner import DISAPPEARANCE_S
+from standstill import TimeLimit
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
@@ -59,9 +60,9 @@ def test_all_that_runs_on_a_host_is_limited_together(run, limit, tmp_path):
         [host] = limited.hosts
         group = limit.parent / limited.name_of(host)
         sleep = subprocess.Popen([tmp_path / "remote-shell", "-q", host, "sleep 600 & exec sleep 600"])
-        deadline = time.monotonic() + DISAPPEARANCE_S
+        patience = TimeLimit(DISAPPEARANCE_S)
         while len(limited.processes_of(host)) < 2:
-            assert time.monotonic() < deadline
+            assert patience.left_s() > 0
             time.sleep(0.05)
         assert set(map(int, (group / "cgroup.procs").read_text().split())) == set(limited.processes_of(host))
         two = f"{sys.executable} -c '{busy}' & {sys.executable} -c '{busy}'; wait"
@@ -89,10 +90,10 @@ def test_network_goes_with_all_that_runs_there_when_its_maker_is_killed(run, net
     assert group_parent is None or (group_parent / name).exists()
     maker.send_signal(signal.SIGKILL)
     maker.wait()
-    deadline = time.monotonic() + DISAPPEARANCE_S
+    patience = TimeLimit(DISAPPEARANCE_S)
     while name.rpartition("-")[0] in names():
-        assert time.monotonic() < deadline
+        assert patience.left_s() > 0
         time.sleep(0.05)
     while group_parent is not None and (group_parent / name).exists():
-        assert time.monotonic() < deadline
+        assert patience.left_s() > 0
         time.sleep(0.05)

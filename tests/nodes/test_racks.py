@@ -11,6 +11,8 @@ from typing import Iterator, List
 import pytest
 from marked_processes import MARK_VARIABLE, marked_processes
 from measuring.network import CannotMakeNetwork, Network
+from runner import outcome_within
+from standstill import TimeLimit
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
@@ -73,8 +75,8 @@ def test_racks_and_rules_are_written_at_a_time(run, hosts, tune, tmp_path):
 
 def wait_for_broadcasts(run, tuning) -> str:
     """The command of the job that measures some."""
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline and tuning.poll() is None:
+    limit = TimeLimit(LIMIT_S)
+    while limit.left_s() > 0 and tuning.poll() is None:
         for words in marked_processes(run.mark).values():
             if " run " in words and " --broadcasts " in words:
                 return words
@@ -89,6 +91,6 @@ def test_broadcasts_are_measured_with_these_racks_and_when_a_signal_ends_that_no
     tuning = run.start([*tune, "--racks-output", folder / "racks", "--output", folder / "rules"])
     assert " --racks " in wait_for_broadcasts(run, tuning)
     tuning.send_signal(signal.SIGTERM)
-    _, errors = tuning.communicate(timeout=LIMIT_S)
+    _, errors = outcome_within(tuning, LIMIT_S)
     assert tuning.returncode == 128 + signal.SIGTERM and "nothing was written" in errors
     assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("racks", "old\n")]

@@ -14,6 +14,7 @@ import pytest
 from marked_processes import MARK_VARIABLE, marked_processes
 from measuring.network import CannotMakeNetwork, Network
 from slurm_cluster import CORES_OF_NODE, MEGABYTES_OF_NODE, SlurmCluster
+from standstill import TimeLimit
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind", "nothing_of_slurm_left_behind")
 
@@ -61,8 +62,8 @@ def network(network_of_slurm: Network) -> Network:
 def nothing_of_slurm_left_behind(cluster: SlurmCluster) -> Iterator[None]:
     """All nodes are free again soon."""
     yield
-    deadline = time.monotonic() + 10
-    while cluster.jobs() and time.monotonic() < deadline:
+    limit = TimeLimit(10)
+    while cluster.jobs() and limit.left_s() > 0:
         time.sleep(0.1)
     assert not cluster.jobs()
 
@@ -98,9 +99,9 @@ class Batch:
         return int(self._status.read_text())
 
     def _wait(self, is_so, otherwise: str) -> None:
-        deadline = time.monotonic() + LIMIT_S
+        limit = TimeLimit(LIMIT_S)
         while not is_so():
-            if time.monotonic() > deadline:
+            if limit.left_s() <= 0:
                 pytest.fail(f"{otherwise}: {self.output.read_text() if self.output.exists() else 'no output'}")
             time.sleep(0.05)
 
@@ -184,10 +185,10 @@ def test_scancel_ends_everything(run, cluster, spillway_run, test_program, tmp_p
     program = test_program("failing_rank")
     batch = Batch(run, tmp_path, [], f"exec {' '.join(spillway_run)} --summary none -n 6 {program} wait")
     batch.wait_for("last words")
-    begin = time.monotonic()
+    limit = TimeLimit(10)
     cluster.say("scancel", batch.job)
     while marked_processes(run.mark) or cluster.jobs():
-        assert time.monotonic() - begin < 10, (marked_processes(run.mark), cluster.jobs())
+        assert limit.left_s() > 0, (marked_processes(run.mark), cluster.jobs())
         time.sleep(0.1)
     assert re.search(r"^spillway: .* signal 15", batch.output.read_text(), re.MULTILINE)
 

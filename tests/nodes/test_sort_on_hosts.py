@@ -13,9 +13,10 @@ import pytest
 from marked_processes import marked_processes
 from measuring.network import Network
 from record_files import expect_sorted, random_keys, records, written
-from runner import Finished, Runner
+from runner import Finished, Runner, outcome_within
+from standstill import TimeLimit
 
-pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
 
 LIMIT_S = 90
 # A lost host is noticed, and the job ended, within so many seconds.
@@ -63,7 +64,6 @@ def test_finds_the_same_on_hosts(
     assert names_in(tmp_path / "files") == ["records", "sorted"]
 
 
-@pytest.mark.libraries_in_turn
 def test_two_sided_delivery_between_hosts(sort: Callable[..., Finished], tmp_path: Path) -> None:
     """The first host reads; on the others one of three processes only receives."""
     source = written(tmp_path / "files" / "records", records(random_keys(600_000)))
@@ -71,7 +71,6 @@ def test_two_sided_delivery_between_hosts(sort: Callable[..., Finished], tmp_pat
     expect_sorted(tmp_path / "files" / "sorted", [source])
 
 
-@pytest.mark.libraries_in_turn
 def test_lines_in_parts_on_hosts(sort: Callable[..., Finished], tmp_path: Path) -> None:
     lines = [f"{number * 7919 % 200_003:x} {'line ' * (number % 30)}\n".encode() for number in range(200_000)]
     (tmp_path / "files" / "lines").write_bytes(b"".join(lines))
@@ -93,16 +92,30 @@ def test_the_host_with_the_least_memory_counts(
     assert json.loads((tmp_path / "page").read_text())["in_memory"] is False
 
 
+def give_own_files(run: Runner, network: Network, host: str, folder: Path, tmp_path: Path) -> None:
+    """On that host there is an empty file system where the others have the folder."""
+    [shell] = set(network.environment.values())
+    wrapper = tmp_path / "shell-with-own-files"
+    own_files = f'mount -t tmpfs none {shlex.quote(str(folder))} && exec {shlex.quote(shell)} "$@"'
+    wrapper.write_text(
+        f'#!/bin/sh\ncase " $* " in *" {host} "*)\n'
+        f'  exec unshare --mount sh -c {shlex.quote(own_files)} sh "$@" ;;\n'
+        f'esac\nexec {shlex.quote(shell)} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    run.environment.update(dict.fromkeys(network.environment, str(wrapper)))
+
+
 def test_a_host_without_an_input_is_named(
-    sort: Callable[..., Finished], words: List[object], network: Network, tmp_path: Path
+    run: Runner, sort: Callable[..., Finished], network: Network, tmp_path: Path
 ) -> None:
-    """This machine alone has the bridge between the hosts."""
-    words[words.index("--hosts") + 1] = f"{network.address},{network.hosts[0]}"
-    source = f"/sys/class/net/{network.prefix}/address"
-    size = os.stat(source).st_size
-    message = sort("-n", 2, "--memory", "256M", "--record-bytes", size, source, status=1).stderr
-    name = network.name_of(network.hosts[0])
-    assert f"spillway sort: rank 1 of 2 on {name}: this host has no {source}: No such file or directory" in message
+    source = tmp_path / "own" / "records"
+    source.parent.mkdir()
+    written(source, records(random_keys(100)))
+    give_own_files(run, network, network.hosts[1], source.parent, tmp_path)
+    message = sort("-n", 3, "--memory", "256M", source, status=1).stderr
+    name = network.name_of(network.hosts[1])
+    assert f"spillway sort: rank 1 of 3 on {name}: this host has no {source}: No such file or directory" in message
     assert "\n  Remedy: name files that all hosts have" in message
     assert not names_in(tmp_path / "files")
 
@@ -110,18 +123,8 @@ def test_a_host_without_an_input_is_named(
 def test_a_host_that_does_not_see_the_output_is_named(
     run: Runner, sort: Callable[..., Finished], network: Network, tmp_path: Path
 ) -> None:
-    """On the second host there is another file system where the others have the output's directory."""
     source = written(tmp_path / "records", records(random_keys(100)))
-    [shell] = set(network.environment.values())
-    wrapper = tmp_path / "shell-with-own-files"
-    own_files = f"mount -t tmpfs none {shlex.quote(str(tmp_path / 'files'))} && exec {shlex.quote(shell)} \"$@\""
-    wrapper.write_text(
-        f'#!/bin/sh\ncase " $* " in *" {network.hosts[1]} "*)\n'
-        f'  exec unshare --mount sh -c {shlex.quote(own_files)} sh "$@" ;;\n'
-        f'esac\nexec {shlex.quote(shell)} "$@"\n'
-    )
-    wrapper.chmod(0o755)
-    run.environment.update(dict.fromkeys(network.environment, str(wrapper)))
+    give_own_files(run, network, network.hosts[1], tmp_path / "files", tmp_path)
     message = sort("-n", 3, "--memory", "256M", source, status=1).stderr
     name = network.name_of(network.hosts[1])
     place = re.escape(str(tmp_path / "files"))
@@ -142,7 +145,6 @@ def test_a_host_that_has_not_the_spill_directory_is_named(
     assert not names_in(tmp_path / "files")
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_before_the_job_begins_leaves_nothing(
     run: Runner, words: List[object], tmp_path: Path, number: signal.Signals
@@ -151,11 +153,11 @@ def test_a_signal_before_the_job_begins_leaves_nothing(
     source = written(tmp_path / "records", records(random_keys(100)))
     (tmp_path / "files").mkdir()
     job = run.start([*words, "-n", 3, "--memory", "48M", "--output", tmp_path / "files" / "sorted", source])
-    deadline = time.monotonic() + LIMIT_S
-    while not list((tmp_path / "files").glob(".spillway-sort-*")) and time.monotonic() < deadline:
+    limit = TimeLimit(LIMIT_S)
+    while not list((tmp_path / "files").glob(".spillway-sort-*")) and limit.left_s() > 0:
         time.sleep(0.0005)
     job.send_signal(number)
-    _, message = job.communicate(timeout=LIMIT_S)
+    _, message = outcome_within(job, LIMIT_S)
     assert job.returncode == 128 + number, message
     ends = f"sort was ended by {number.name};", f"the job was ended by signal {int(number)} "
     assert any(f"spillway: {end}" in message for end in ends), message
@@ -168,10 +170,10 @@ def test_a_process_or_host_that_is_lost_ends_the_sort_and_leaves_nothing(
 ) -> None:
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
     job = run.start([*words, "-n", 3, "--memory", "48M", "--output", tmp_path / "sorted", source])
-    deadline = time.monotonic() + LIMIT_S
-    while not list(tmp_path.glob(".sorted.spillway-*")) and time.monotonic() < deadline:
+    limit = TimeLimit(LIMIT_S)
+    while not list(tmp_path.glob(".sorted.spillway-*")) and limit.left_s() > 0:
         time.sleep(0.005)
-    begin = time.monotonic()
+    limit = TimeLimit(PROMPT_S)
     name = network.name_of(network.hosts[1])
     if how == "cut":
         network.cut(network.hosts[1])
@@ -180,10 +182,10 @@ def test_a_process_or_host_that_is_lost_ends_the_sort_and_leaves_nothing(
         on_host = network.processes_of(network.hosts[1])
         [victim] = [pid for pid in on_host if f"spillway-sort-{flavour}" in programs.get(pid, "").split(" ")[0]]
         os.kill(victim, signal.SIGKILL)
-    _, message = job.communicate(timeout=LIMIT_S)
-    assert time.monotonic() - begin < PROMPT_S
+    _, message = outcome_within(job, LIMIT_S)
+    assert limit.left_s() > 0
     assert job.returncode == (1 if how == "cut" else 128 + signal.SIGKILL)
     assert (f"spillway: host {name} is lost" if how == "cut" else f"rank 1 on host {name}") in message
-    while marked_processes(run.mark) and time.monotonic() - begin < 2 * PROMPT_S:
+    while marked_processes(run.mark) and limit.left_s() > -PROMPT_S:
         time.sleep(0.1)  # a lost host's ranks find out by themselves
     assert {"records"} == {name for name in names_in(tmp_path) if "sort" in name or name == "records"}

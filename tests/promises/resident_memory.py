@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 from marked_processes import marked_processes
+from runner import outcome_within
+from standstill import TimeLimit
 
 # The stated slack over the budget: programs, libraries, and what they allocate before MPI_Init.
 SLACK_MIB, SLACK_MIB_PER_RANK = 32, 4
@@ -49,12 +51,12 @@ def peak_of_ranks_mib(run, command, program, timeout_s=120):
     what the job printed."""
     process = run.start(command)
     peak = samples = 0
-    deadline = time.monotonic() + timeout_s
-    while process.poll() is None and time.monotonic() < deadline:
+    limit = TimeLimit(timeout_s)
+    while process.poll() is None and limit.left_s() > 0:
         ranks = [pid for pid, line in marked_processes(run.mark).items() if line.startswith(str(program) + " ")]
         peak = max(peak, snapshot_kib(ranks))
         samples += bool(ranks)
         time.sleep(SAMPLING_S)
-    stdout, stderr = process.communicate(timeout=10)
+    stdout, stderr = outcome_within(process, 10)
     assert process.returncode == 0, stdout + stderr
     return peak / 1024, samples, stdout

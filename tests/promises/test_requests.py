@@ -75,6 +75,10 @@ def test_what_is_pinned_stays_and_no_more_than_there_is_room_for(run, requests_j
     assert run(*requests_job(flavour, 4, slots, "pins", 16)).stdout == "pinned and free again\n"
 
 
+def test_nothing_is_lost_that_a_thread_writes_beside_a_range_that_is_unloaded(run, requests_job, flavour):
+    assert run(*requests_job(flavour, 2, 2, "beside", 20)).stdout == "nothing is lost\n"
+
+
 def test_nothing_is_unloaded_while_the_mpi_library_uses_memory(run, requests_job, flavour):
     assert run(*requests_job(flavour, 2, 1, "in_use")).stdout == "free again\n"
 

@@ -42,6 +42,10 @@ def test_survive_forks_while_other_threads_allocate_and_libraries_prepare_for_it
     assert run(*job_of(program, 2, 2, "128M", "fork", 100)).stdout == "done\n"
 
 
+def test_survive_forks_while_another_thread_flushes_streams_that_allocate(run, job_of, program):
+    assert run(*job_of(program, 2, 2, "128M", "flush", 300)).stdout == "done\n"
+
+
 def test_of_a_forked_child_are_as_they_were_at_the_fork(run, job_of, program, summary):
     assert run(*job_of(program, 2, 1, "100M", "child", 80)).stdout == "done\n"
     assert summary()["unloaded_bytes"] > 20 * MIB

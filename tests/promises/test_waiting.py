@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from marked_processes import marked_processes
+from runner import outcome_within
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
@@ -29,6 +30,6 @@ def test_64_blocked_ranks_use_less_than_a_hundredth_of_a_core(run, job, phases, 
     before = {pid: processor_seconds(pid) for pid in ranks}
     time.sleep(WATCHED_S)
     used = sum(processor_seconds(pid) - before[pid] for pid in ranks)
-    process.communicate(timeout=60)
+    outcome_within(process, 60)
     assert process.returncode == 0
     assert used < 0.01 * WATCHED_S

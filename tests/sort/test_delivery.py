@@ -10,7 +10,8 @@ from typing import Callable, Dict, List, Optional
 import numpy
 import pytest
 from marked_processes import process_of_rank
-from runner import Finished, Runner
+from runner import Finished, Runner, outcome_within
+from standstill import TimeLimit
 from test_sort import (
     KEYS,
     LIMIT_S,
@@ -163,15 +164,15 @@ def test_a_killed_process_ends_the_sort_and_leaves_nothing(
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
     own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", "144M", *FEWEST, "--delivery", "two-sided"]
     job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", source])
-    deadline = time.monotonic() + LIMIT_S
-    while not list(tmp_path.glob(".sorted.spillway-*")) and time.monotonic() < deadline:
+    limit = TimeLimit(LIMIT_S)
+    while not list(tmp_path.glob(".sorted.spillway-*")) and limit.left_s() > 0:
         time.sleep(0.005)
-    while stage == "end" and not is_being_written(tmp_path) and time.monotonic() < deadline:
+    while stage == "end" and not is_being_written(tmp_path) and limit.left_s() > 0:
         time.sleep(0.005)
     victim = process_of_rank(rank, f"spillway-sort-{flavour}", run.mark)
     assert victim, "the sort has ended before"
     os.kill(victim, signal.SIGKILL)
-    job.communicate(timeout=LIMIT_S)
+    outcome_within(job, LIMIT_S)
     assert job.returncode != 0
     assert [path.name for path in tmp_path.iterdir()] == ["records"]
 
@@ -184,11 +185,11 @@ def test_an_input_that_becomes_shorter_ends_the_sort(
     source = written(tmp_path / "records", records(random_keys(1_000_000)))
     own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", "144M", *FEWEST, "--delivery", "two-sided"]
     job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", source])
-    deadline = time.monotonic() + LIMIT_S
-    while not list(tmp_path.glob(".sorted.spillway-*")) and time.monotonic() < deadline:
+    limit = TimeLimit(LIMIT_S)
+    while not list(tmp_path.glob(".sorted.spillway-*")) and limit.left_s() > 0:
         time.sleep(0.005)
     os.truncate(source, 5_000_100)
-    _, message = job.communicate(timeout=LIMIT_S)
+    _, message = outcome_within(job, LIMIT_S)
     assert job.returncode == 1
     assert f"{source} has become shorter while it was sorted" in message
     assert [path.name for path in tmp_path.iterdir()] == ["records"]

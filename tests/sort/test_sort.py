@@ -13,7 +13,9 @@ from typing import Callable, Dict, Iterator, List
 import numpy
 import pytest
 from record_files import as_rows, expect_sorted, random_keys, records, written
-from runner import Finished, Runner
+from runner import Finished, Runner, outcome_within
+from standstill import TimeLimit
+from unmounting import unmount
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
 
@@ -316,8 +318,8 @@ def start_spilled_sort(
     """Returns when its output is begun."""
     own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", SPILLED_MEMORY, "-n", 2]
     job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", *sources])
-    deadline = time.monotonic() + LIMIT_S
-    while not list(tmp_path.glob(".sorted.spillway-*")) and time.monotonic() < deadline:
+    limit = TimeLimit(LIMIT_S)
+    while not list(tmp_path.glob(".sorted.spillway-*")) and limit.left_s() > 0:
         time.sleep(0.005)
     return job
 
@@ -332,7 +334,7 @@ def test_an_input_that_becomes_shorter_ends_the_sort(
     last = written(tmp_path / "shorter", records(random_keys(100_000)))
     job = start_spilled_sort(run, spillway, flavour, spill_dir, tmp_path, first, last)
     os.truncate(last, left)
-    _, message = job.communicate(timeout=LIMIT_S)
+    _, message = outcome_within(job, LIMIT_S)
     assert job.returncode == 1
     assert f"{last} has become shorter while it was sorted" in message
     assert sorted(path.name for path in tmp_path.iterdir()) == ["records", "shorter"]
@@ -348,7 +350,7 @@ def little_disk(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode != 0:
         pytest.skip(f"NOT TESTED, a full disk: {mounted.stderr.strip()}")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    unmount(folder)
 
 
 @pytest.mark.libraries_in_turn
@@ -372,7 +374,7 @@ def test_buckets_that_have_no_room_are_refused_before_the_start(
     finished = run(*plain_mpi(flavour, 2), program, *words, status=None, timeout_s=LIMIT_S)
     assert finished.status != 0
     assert f"the data need 38 MiB of the spill directory {little_disk}, where 8 MiB are free" in finished.stderr
-    assert not (tmp_path / "sorted").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["little", "records"]
 
 
 def process_named(name: str, mark: str) -> int:
@@ -414,13 +416,13 @@ def test_a_killed_process_ends_the_sort_and_leaves_nothing(
 ) -> None:
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
     job = start_spilled_sort(run, spillway, flavour, spill_dir, tmp_path, source)
-    deadline = time.monotonic() + LIMIT_S
-    while stage == "end" and not is_being_written(tmp_path) and time.monotonic() < deadline:
+    limit = TimeLimit(LIMIT_S)
+    while stage == "end" and not is_being_written(tmp_path) and limit.left_s() > 0:
         time.sleep(0.005)
     victim = process_named(f"spillway-sort-{flavour}", run.mark)
     assert victim, "the sort has ended before"
     os.kill(victim, number)
-    job.communicate(timeout=LIMIT_S)
+    outcome_within(job, LIMIT_S)
     assert job.returncode != 0
     assert [path.name for path in tmp_path.iterdir()] == ["records"]
 
@@ -433,6 +435,6 @@ def test_an_interrupted_sort_leaves_nothing(
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
     job = start_spilled_sort(run, spillway, flavour, spill_dir, tmp_path, source)
     os.kill(job.pid, number)
-    job.communicate(timeout=LIMIT_S)
+    outcome_within(job, LIMIT_S)
     assert job.returncode == 128 + number
     assert [path.name for path in tmp_path.iterdir()] == ["records"]

@@ -14,7 +14,11 @@ if len(sys.argv) < 3:
     sys.exit(__doc__)
 directory, *paths = sys.argv[1:]
 splits = mpid.LineSplits(paths)
-sample = mpid.sampled_lines(splits)  # the same in all processes
+sample = []
+
+
+def look_for_sample():
+    sample[:] = mpid.sampled_lines(splits, together=True)  # the same in all processes
 
 
 def send_lines(task, tasks, emit):
@@ -33,5 +37,5 @@ def task_of(line, _value, tasks):
     return bisect_right(sample, line) * tasks // (len(sample) + 1)
 
 
-job = mpid.MapReduce(map=send_lines, reduce=write_lines, key=bytes, value=bytes, partition=task_of)
-job.run(o_tasks=max(len(splits), 1))
+job = mpid.MapReduce(send_lines, write_lines, key=bytes, value=bytes, partition=task_of, begin=look_for_sample)
+job.run(conf=splits.conf)

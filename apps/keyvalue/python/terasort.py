@@ -16,7 +16,6 @@ if len(sys.argv) < 3:
 directory, *paths = sys.argv[1:]
 RECORD, KEY = 100, 10  # bytes
 splits = mpid.RecordSplits(paths, RECORD)
-sample = mpid.sampled_keys(splits, KEY)  # the same in all processes
 
 
 def send_records(side):
@@ -34,6 +33,7 @@ def task_of(key, _value, tasks):
     return bisect_right(sample, key) * tasks // (len(sample) + 1)
 
 
-with mpid.Init(key=bytes, value=bytes, partition=task_of, o_tasks=max(len(splits), 1)):
+with mpid.Init(key=bytes, value=bytes, partition=task_of, conf=splits.conf):
+    sample = mpid.sampled_keys(splits, KEY, together=True)  # the same in all processes
     for side in mpid.tasks():
         (send_records if side is mpid.COMM_BIPARTITE_O else write_records)(side)

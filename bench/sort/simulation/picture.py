@@ -45,6 +45,7 @@ def _totals(axis: Any, report: Report, case: Callable[[str, int], Case], title: 
     axis.set_yscale("log")
     axis.set_ylabel("simulated s in all")
     _name(axis, report, title)
+    axis.yaxis.get_major_locator().set_params(subs=(1, 2, 5))
 
 
 def _split(axis: Any, report: Report) -> None:
@@ -77,7 +78,7 @@ def _overlap(axis: Any, report: Report) -> None:
         if points:
             axis.plot(*zip(*points), "o", color=_COLORS[design], fillstyle="none", markersize=9)
     axis.set_ylim(0, 1.05)
-    axis.set_ylabel("dealing out and writing by themselves / read stage")
+    axis.set_ylabel("dealing out and writing\nby themselves / read stage")
     _name(axis, report, "Overlap, 1 TB (Figure 7)")
 
 

@@ -25,11 +25,10 @@ class Report:
         found = self.found[case]
         return found["own_s"] / found["read_s"] if "read_s" in found else None
 
-    def gain(self, case: Callable[[str, int], Case], processes: int) -> float:
+    def gain(self, case: Callable[[str, int], Case], processes: int) -> Optional[float]:
         """Of the hybrid design over the two-sided one, of all seconds."""
         hybrid, two_sided = (self.total_s(case(design, processes)) for design in (HYBRID, TWO_SIDED))
-        assert hybrid and two_sided
-        return 1 - hybrid / two_sided
+        return 1 - hybrid / two_sided if hybrid and two_sided else None
 
     def targets(self) -> List[str]:
         plan, most = self.plan, self.plan.processes[-1]
@@ -37,7 +36,7 @@ class Report:
         overlaps = [self.overlap(plan.strong(design, n)) for design in (HYBRID, SPILLWAY) for n in plan.processes]
         least = min(overlap for overlap in overlaps if overlap is not None)
         lines = [f"overlap of one-sided delivery >= {OVERLAP_LEAST}: {least:.3f}: {verdict(least >= OVERLAP_LEAST)}"]
-        if most == paper.PROCESSES[-1]:
+        if most == paper.PROCESSES[-1] and gain is not None:
             held = verdict(gain >= paper.GAIN)
             lines.append(f"gain at {most} processes >= {paper.GAIN:.2f}, the paper's: {gain:.3f}: {held}")
         return lines
@@ -67,7 +66,8 @@ class Report:
                 rows[-1].append(_beside(self.total_s(of_case), paper.total_s(design, processes, of_case.size)))
                 if "refused" in self.found[of_case]:
                     refused = f"\n  -: src/sort refuses it: {self.found[of_case]['refused']}"
-            rows[-1].append(f"{self.gain(case, processes):.1%}")
+            gain = self.gain(case, processes)
+            rows[-1].append(f"{gain:.1%}" if gain is not None else "-")
         return table(rows) + refused
 
     def _rates(self) -> str:

@@ -3,7 +3,7 @@
     from spillway import mpid
 
     splits = mpid.LineSplits(["text"])
-    with mpid.Init(key=str, value=int, combine="sum", o_tasks=len(splits)):
+    with mpid.Init(key=str, value=int, combine="sum", o_tasks=max(len(splits), 1)):
         for side in mpid.tasks():
             if side is mpid.COMM_BIPARTITE_O:
                 for line in splits.lines(side.rank, side.size):

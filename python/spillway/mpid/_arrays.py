@@ -1,11 +1,10 @@
 """Batches as arrays of NumPy or pyarrow, neither of which is imported before it is needed."""
 
-import ctypes
 import importlib
 import sys
 from typing import Any, Callable, Dict, Tuple
 
-from ._kinds import BytesKind, IntKind, Kind
+from ._kinds import BytesKind, IntKind, Kind, bytes_at
 from ._library import Column
 
 Columns = Tuple[int, Column, Any]  # how many items, and what keeps the memory of the column
@@ -138,9 +137,9 @@ def _arrow_type(kind: Kind) -> Any:
 def _bytes_of(kind: Kind, column: Column, count: int) -> Tuple[bytes, bytes]:
     """Copies of the data, and of the offsets where there are some."""
     if not kind.is_sized:
-        return ctypes.string_at(column.data, 8 * count), b""
-    offsets = ctypes.string_at(column.offsets, 8 * (count + 1))
-    return ctypes.string_at(column.data, int.from_bytes(offsets[-8:], sys.byteorder)), offsets
+        return bytes_at(column.data, 8 * count), b""
+    offsets = bytes_at(column.offsets, 8 * (count + 1))
+    return bytes_at(column.data, int.from_bytes(offsets[-8:], sys.byteorder)), offsets
 
 
 def arrow_array(kind: Kind, column: Column, count: int) -> Any:

@@ -199,6 +199,10 @@ class CsvSplit:
     def place(self) -> Tuple[object, ...]:
         return self.path, self.begin, self.end, self.file.size
 
+    def shown_place(self) -> str:
+        """Where rows are counted from."""
+        return "" if self.begin in (0, self.plan.begin) else f", part from byte {self.begin} on"
+
     def batches(self) -> Iterator[Any]:
         self.file.refuse_change()
         yield from self._of_file() if self.form.has_newlines_in_values else self._of_lines()

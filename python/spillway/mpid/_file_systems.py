@@ -5,6 +5,7 @@ import os
 import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Iterator, List, Optional, Tuple
 
 import pyarrow
@@ -28,6 +29,7 @@ _REMEDIES = {
     ),
 }
 _DETAILS = re.compile(r"\n(\tat |\t\.\.\. |dlopen\().*")  # Java's stack, places where a library was looked for
+_MARKS = re.compile(r"[*?[]")  # of patterns
 _THAT_REPLACE = ("local", "s3", "gcs", "abfs")  # what has the new name
 
 
@@ -93,19 +95,51 @@ def placed(path: Path, file_system: Optional[Any]) -> Tuple[Any, str]:
 
 
 def files_of(path: Path, file_system: Optional[Any]) -> List[File]:
-    """The file, or those in the directory and those below it.
+    """The file, or those in the directory and those below it; or the same of all that a pattern is like, by name.
 
     But for what is in names that begin with _ or a dot, and for files half written.
     """
     name = shown(path)
     with errors_named(name):
         file_system, place = placed(path, file_system)
-        info = file_system.get_file_info(place)
+        found = [(name, place, file_system.get_file_info(place))]
+        if found[0][2].type == fs.FileType.NotFound and _MARKS.search(place):
+            found = _named_like(name, place, file_system)
+    return [file for one in found for file in _files_at(*one, file_system)]
+
+
+def _named_like(name: str, pattern: str, file_system: Any) -> List[Tuple[str, str, Any]]:
+    """Each with its name and place. Directories are looked through only as far as the pattern goes."""
+    begin = pattern[: _MARKS.search(pattern).start()].rpartition("/")[0]  # type: ignore[union-attr]
+    behind = pattern[len(begin) :]
+    is_local = isinstance(file_system, fs.LocalFileSystem)
+    folders = [begin or ("." if is_local and pattern[0] != "/" else pattern[: pattern[0] == "/"])]
+    for like in filter(None, behind.split("/")):
+        inside = [one for folder in folders for one in file_system.get_file_info(_inside(folder))]
+        found = [one for one in inside if fnmatchcase(one.base_name, like) and _is_of_input(one.base_name, like)]
+        folders = [one.path for one in found if one.type == fs.FileType.Directory]
+    if not found:
+        _refuse_missing_bucket(pattern, file_system)
+        raise FileNotFoundError("nothing has such a name")
+    shown_begin = name[: -len(behind)] if name.endswith(behind) else begin
+    relative = [one.path if begin else one.path[one.path.startswith("./") and 2 :] for one in found]
+    named = [(shown_begin + place[len(begin) :], place, one) for place, one in zip(relative, found)]
+    return sorted(named, key=lambda one: one[1])
+
+
+def _inside(folder: str) -> Any:
+    return fs.FileSelector(folder, allow_not_found=True)
+
+
+def _is_of_input(name: str, like: str) -> bool:
+    is_hidden = name.startswith(("_", ".")) and not like.startswith(name[0])
+    return not is_hidden and not name.endswith(".partial")
+
+
+def _files_at(name: str, place: str, info: Any, file_system: Any) -> List[File]:
+    with errors_named(name):
         if info.type == fs.FileType.NotFound:
-            store, whole = _unwrapped(file_system, place)
-            bucket = whole.partition("/")[0]
-            if is_s3(file_system) and store.get_file_info(bucket).type == fs.FileType.NotFound:
-                raise FileNotFoundError(f"there is no bucket {bucket!r}")
+            _refuse_missing_bucket(place, file_system)
             raise FileNotFoundError("there is no such file")
         if info.type == fs.FileType.File:
             return [File(name, place, file_system, _state_of(file_system, info))]
@@ -118,6 +152,13 @@ def files_of(path: Path, file_system: Optional[Any]) -> List[File]:
         for one, below in files
         if one.extension != "partial" and not any(part.startswith(("_", ".")) for part in below.split("/"))
     ]
+
+
+def _refuse_missing_bucket(place: str, file_system: Any) -> None:
+    store, whole = _unwrapped(file_system, place)
+    bucket = whole.partition("/")[0]
+    if is_s3(file_system) and store.get_file_info(bucket).type == fs.FileType.NotFound:
+        raise FileNotFoundError(f"there is no bucket {bucket!r}")
 
 
 def _below(path: str, directory: str) -> str:

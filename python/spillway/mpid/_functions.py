@@ -1,9 +1,11 @@
 """Functions of the program's that the library calls, and what becomes of their exceptions."""
 
 import ctypes
+import operator
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from typing import Any, Callable, Dict, Set
 
 from . import _library, _parts
@@ -11,15 +13,22 @@ from ._kinds import Kind
 from ._library import CombineFunction, CompareFunction, PartitionFunction
 
 
-def end_job(error: BaseException, where: str) -> None:
-    """With the exception as its cause. Does not return."""
+def end_job(error: BaseException, where: str, for_good: bool = False) -> None:
+    """With the exception as its cause. Does not return.
+
+    For good, as what the library has refused, it is not started again, which would not help.
+    """
     _parts.drop_waiting()
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(Exception):
+            stream.flush()
     summary = "".join(traceback.format_exception_only(type(error), error)).strip()
     whole = "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip()
     cause = f"{where} ended by {summary}\n{whole}\n"
-    _library.loaded_library().MPI_D_Fail(cause.encode(errors="replace").replace(b"\0", b"?"))
+    library = _library.loaded_library()
+    is_refused = isinstance(error, _library.Error) and error.code != _library.ERR_CONTROL
+    fail = library.MPI_D_Fail_for_good if for_good or is_refused else library.MPI_D_Fail
+    fail(cause.encode(errors="replace").replace(b"\0", b"?"))
 
 
 _known_threads: Set[int] = set()
@@ -35,7 +44,7 @@ def _stay_known() -> None:
 def _end_function(error: BaseException, function: str, task: Callable[[], str]) -> None:
     """Threads of the library's are in no task."""
     is_in_task = threading.current_thread() is threading.main_thread()
-    end_job(error, f"{task()}: {function}" if is_in_task else function)
+    end_job(error, f"{task()}: {function}" if is_in_task else function, for_good=True)
 
 
 def compare_callback(compare: Callable[[Any, Any], int], keys: Kind, task: Callable[[], str]) -> Any:
@@ -43,7 +52,7 @@ def compare_callback(compare: Callable[[Any, Any], int], keys: Kind, task: Calla
         try:
             _stay_known()
             result = compare(keys.item_at(first), keys.item_at(second))
-            return (result > 0) - (result < 0)
+            return 1 if result > 0 else -1 if result < 0 else 0
         except BaseException as error:
             _end_function(error, "the compare function", task)
             raise
@@ -56,7 +65,7 @@ def partition_callback(
 ) -> Any:
     def call(key: int, value: int, tasks: int, _user: int) -> int:
         try:
-            place = partition(keys.item_at(key), values.item_at(value), tasks)
+            place = operator.index(partition(keys.item_at(key), values.item_at(value), tasks))
             return (
                 place if 0 <= place < tasks else -1 if place < 0 else tasks
             )  # of what fits no C int, the library says the same

@@ -137,7 +137,7 @@ class FileSplits(Sequence[Part], Generic[Part]):
                 for begin, end in zip(places, places[1:])
                 if begin != end
             ]
-        planned(self._splits)
+        planned((split, split.planned and split.planned.size) for split in self._splits)
 
     def __len__(self) -> int:
         return len(self._splits)
@@ -153,11 +153,3 @@ class FileSplits(Sequence[Part], Generic[Part]):
 
     def of_task(self, task: int, tasks: int) -> List[Part]:
         return self._splits[task::tasks]
-
-
-def refuse_unseen(split: FilePart) -> None:
-    """A sample is the same in all processes, so all of them have to see the file."""
-    if split.host:
-        raise ValueError(
-            f"cannot look for samples in {split.name}, which only that host has: name files that all processes see"
-        )

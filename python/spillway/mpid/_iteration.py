@@ -6,7 +6,7 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 
 from . import _job, _library
 from ._job import Mode
-from ._kinds import address_of
+from ._kinds import address_of, bytes_at
 from ._library import Bytes, Error, check, loaded_library
 
 Groups = Iterator[Tuple[Any, Iterator[Any]]]
@@ -56,7 +56,7 @@ def bcast(data: bytes = b"") -> bytes:
         raise TypeError(f"bcast() is of bytes, not of {type(data).__name__}")
     whole = Bytes(address_of(data), len(data))
     check(loaded_library().MPI_D_Bcast(whole))
-    return ctypes.string_at(whole.data, whole.size)
+    return bytes_at(whole.data, whole.size)
 
 
 @dataclass

@@ -8,13 +8,14 @@ import atexit
 import ctypes
 import enum
 import sys
-from functools import cmp_to_key
+from contextlib import suppress
+from functools import cmp_to_key, partial
 from itertools import chain, groupby
 from operator import itemgetter
 from struct import Struct
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from . import _library
+from . import _library, _place
 from ._arrays import MAKERS, column_of, imported, repeated
 from ._functions import combine_callback, compare_callback, end_job, partition_callback
 from ._kinds import FloatKind, Kind, kind_of
@@ -97,6 +98,8 @@ class Job:
         if self.records is not None:
             self.records.close()  # type: ignore[attr-defined]
         self.records, self.way = None, ""
+        _forget_group()
+        _place.forget_all()
 
     def begin_task(self) -> None:
         self.flush()
@@ -128,6 +131,10 @@ class Job:
         is_driver = self.has_ended_tasks and self.mode is Mode.ITERATION and loaded_library().MPI_D_Is_driver()
         return "the driver" if is_driver else "the program, outside of tasks,"
 
+    def place(self) -> str:
+        """For messages: the task, and where it is in what it reads."""
+        return self.task() + _place.shown("" if _key is _NONE else _place.short(_key))
+
     def receives(self, way: str) -> None:
         if self.way not in ("", way):
             raise Error(
@@ -145,8 +152,15 @@ class Job:
 
     def received(self) -> Iterator[Record]:
         self.receives("Recv() or groups()")
-        for count, keys, values in self.batches(BATCH_RECORDS):
-            yield from zip(self.keys.decode(keys, count), self.values.decode(values, count))
+        before = 0
+        for count, key_column, value_column in self.batches(BATCH_RECORDS):
+            keys = self.keys.decode(key_column, count)
+            rest = iter(keys)
+            _place.note("received", partial(_place_of_received, before, keys, rest))
+            yield from zip(rest, self.values.decode(value_column, count))
+            before += count
+            _place.forget("received")
+            del keys, rest
 
     def grouping(self) -> Callable[[Record], Any]:
         """What records of a group have in common: of floats the bytes, so that NaN is one key and 0 and -0 are two."""
@@ -160,6 +174,9 @@ class Job:
 
 
 _job: Optional[Job] = None
+_NONE = object()  # no key is
+_key: Any = _NONE  # of the current group
+_refused: Optional[BaseException] = None  # what Init() has raised before it called the library
 
 
 def running() -> Job:
@@ -172,7 +189,11 @@ def running() -> Job:
 def _end_on_exception(previous: Callable[..., None]) -> Callable[..., None]:
     def hook(kind: Any, error: BaseException, trace: Any) -> None:
         if _job is not None and not _job.is_over:
-            end_job(error, _job.task())
+            end_job(error, _job.place())
+        if error is _refused:
+            with suppress(RuntimeError):
+                _library.load()
+                end_job(error, "Init()", for_good=True)
         previous(kind, error, trace)
 
     return hook
@@ -194,7 +215,7 @@ class _Running:
 
     def __exit__(self, _kind: Any, error: Optional[BaseException], _trace: Any) -> None:
         if error is not None:
-            end_job(error, running().task())
+            end_job(error, running().place())
         Finalize()
 
 
@@ -218,10 +239,15 @@ def Init(
 
     `conf` has names as in C (MPI_D_MEMORY), `settings` the same without MPI_D_ (memory="1G", o_tasks=8).
     """
-    global _job
-    mode, keys, values = Mode(mode), kind_of(key, "key"), kind_of(value, "value")
+    global _job, _refused
     if _job is not None:
         raise Error(_library.ERR_STATE, "Init() called twice\n  Remedy: call it once.")
+    try:
+        mode, keys, values = Mode(mode), kind_of(key, "key"), kind_of(value, "value")
+    except ValueError as error:
+        _refused = error
+        sys.excepthook = _end_on_exception(sys.excepthook)
+        raise
     entries = {"MPI_D_KEY_CLASS": keys.item_class, "MPI_D_VALUE_CLASS": values.item_class, **(conf or {})}
     entries.setdefault("MPI_D_INPUT_PLAN", digest())
     entries.update({f"MPI_D_{name.upper()}": str(value) for name, value in settings.items()})
@@ -279,9 +305,27 @@ def Recv() -> Iterator[Record]:
     return job.records
 
 
+def _place_of_received(before: int, keys: List[Any], rest: Iterator[Any]) -> str:
+    number = _place.taken(keys, rest)
+    return f"record {before + number - 1}, the key {_place.short(keys[number - 1])}"
+
+
+def _forget_group() -> None:
+    global _key
+    _key = _NONE
+
+
+def _no_group() -> Iterator[Tuple[Any, Iterator[Any]]]:
+    """Behind the last one."""
+    _forget_group()
+    yield from ()
+
+
 def _key_and_values(marked: Tuple[Any, Iterator[Record]]) -> Tuple[Any, Iterator[Any]]:
+    global _key
     _, records = marked
     key, value = next(records)
+    _key = key
     return key, chain((value,), map(itemgetter(1), records))
 
 
@@ -292,7 +336,7 @@ def groups() -> Iterator[Tuple[Any, Iterator[Any]]]:
         raise Error(
             _library.ERR_MODE, "groups() in the streaming mode, whose records come unsorted\n  Remedy: call Recv()."
         )
-    return map(_key_and_values, groupby(Recv(), job.grouping()))
+    return chain(map(_key_and_values, groupby(Recv(), job.grouping())), _no_group())
 
 
 def send_batch(keys: Any, values: Any) -> None:

@@ -8,11 +8,17 @@ import ctypes
 import struct
 from array import array
 from itertools import accumulate
-from typing import Any, List, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 from ._library import Bytes, Column
+from ._place import short
 
 Held = Tuple[Column, Any]  # and what keeps the memory of the column
+
+# bytes_at(address, size), where string_at() of ctypes takes the size as a C int, of which 2 GiB are too many.
+bytes_at: Callable[[Optional[int], int], bytes] = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t
+)(("PyBytes_FromStringAndSize", ctypes.pythonapi))
 
 
 class Kind:
@@ -57,10 +63,8 @@ class Kind:
         try:
             self.encode([item])
         except (TypeError, ValueError, OverflowError) as error:
-            shown = repr(item)
-            shown = shown if len(shown) <= 80 else shown[:77] + "..."
             kind = ValueError if isinstance(error, UnicodeError) else type(error)
-            raise kind(f"the {what} {shown} is no {self.type.__name__}: {error}") from None
+            raise kind(f"the {what} {short(item)} is no {self.type.__name__}: {error}") from None
 
 
 class _Sized(Kind):
@@ -73,7 +77,7 @@ class _Sized(Kind):
 
 def _numbers_at(code: str, address: int, count: int) -> List[Any]:
     numbers = array(code)
-    numbers.frombytes(ctypes.string_at(address, count * numbers.itemsize))
+    numbers.frombytes(bytes_at(address, count * numbers.itemsize))
     return numbers.tolist()
 
 
@@ -103,12 +107,12 @@ class BytesKind(_Sized):
 
     def decode(self, column: Column, count: int) -> List[bytes]:
         offsets = self.offsets(column, count)
-        data = ctypes.string_at(column.data, offsets[-1])
+        data = bytes_at(column.data, offsets[-1])
         return [data[begin:end] for begin, end in zip(offsets, offsets[1:])]
 
     def item_at(self, address: int) -> bytes:
         item = Bytes.from_address(address)
-        return ctypes.string_at(item.data, item.size)
+        return bytes_at(item.data, item.size)
 
     def put(self, item: Any, into: int) -> Tuple[int, Any]:
         self.encode_checked([item], "combined value")
@@ -129,7 +133,7 @@ class StrKind(_Sized):
 
     def decode(self, column: Column, count: int) -> List[str]:
         offsets = self.offsets(column, count)
-        data = ctypes.string_at(column.data, offsets[-1])
+        data = bytes_at(column.data, offsets[-1])
         if data.isascii():
             text = data.decode("ascii")
             return [text[begin:end] for begin, end in zip(offsets, offsets[1:])]
@@ -137,7 +141,7 @@ class StrKind(_Sized):
 
     def item_at(self, address: int) -> str:
         item = Bytes.from_address(address)
-        return ctypes.string_at(item.data, item.size).decode()
+        return bytes_at(item.data, item.size).decode()
 
     def put(self, item: Any, into: int) -> Tuple[int, Any]:
         self.encode_checked([item], "combined value")
@@ -159,7 +163,7 @@ class _Number(Kind):
         return _numbers_at(self.code, column.data, count)
 
     def item_at(self, address: int) -> Any:
-        return struct.unpack(self.code, ctypes.string_at(address, 8))[0]
+        return struct.unpack(self.code, bytes_at(address, 8))[0]
 
     def put(self, item: Any, into: int) -> Tuple[int, Any]:
         _, numbers = self.encode_checked([item], "combined value")

@@ -17,11 +17,14 @@ class MapReduce:
     combine: Optional[_job.Combine] = None
     compare: Optional[_job.Compare] = None
     partition: Optional[_job.Partition] = None
+    begin: Optional[Callable[[], None]] = None  # in all processes, before the first task
 
     def run(self, **configuration: Any) -> None:
         """`configuration` is that of Init()."""
         functions = {"combine": self.combine, "compare": self.compare, "partition": self.partition}
         with _job.Init(_job.Mode.MAPREDUCE, key=self.key, value=self.value, **functions, **configuration):
+            if self.begin is not None:
+                self.begin()
             for side in _job.tasks():
                 if side is _job.COMM_BIPARTITE_O:
                     self.map(side.rank, side.size, _job.running().send)

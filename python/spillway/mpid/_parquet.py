@@ -26,9 +26,13 @@ class ParquetSplit:
     def place(self) -> Tuple[object, ...]:
         return self.path, self.row_groups, self.file.size
 
+    def shown_place(self) -> str:
+        """Where rows are counted from."""
+        return f", row groups {self.row_groups[0]} to {self.row_groups[-1]}"
+
     def batches(self) -> Iterator[Any]:
         self.file.refuse_change()
-        with errors_named(self.path, f", row groups {self.row_groups[0]} to {self.row_groups[-1]}"):
+        with errors_named(self.path, self.shown_place()):
             with self.file.opened() as opened, parquet.ParquetFile(opened) as rows:
                 wanted = {"row_groups": list(self.row_groups), "columns": self.schema.names, "use_threads": False}
                 for batch in rows.iter_batches(_BATCH_ROWS, **wanted):

@@ -13,8 +13,31 @@ PublishFunction = ctypes.CFUNCTYPE(None)
 _waiting: Dict[str, Tuple[Any, str, str]] = {}
 
 
+# Of such file systems, what is being written.
+_open: Dict[str, Any] = {}
+
+
+def begin_partial(file_system: Any, partial: str) -> None:
+    """Before a file is opened under that name, which it does not keep: what ends the job meanwhile removes it.
+
+    `file_system` is pyarrow's, or None for a path of this machine.
+    """
+    if file_system is not None:
+        _open[partial] = file_system
+    elif _library.library is not None and _library.library.MPI_D_Begin_partial(os.fsencode(partial)) != 0:
+        raise OSError(_library.library.MPI_D_File_error().decode(errors="replace"))
+
+
+def end_partial(file_system: Any, partial: str) -> None:
+    """It is closed and has its name, or is to have it at the end of the job, or is gone."""
+    if file_system is not None:
+        _open.pop(partial, None)
+    elif _library.library is not None:
+        _library.library.MPI_D_End_partial(os.fsencode(partial))
+
+
 def publish(partial: str, path: str) -> None:
-    """At the end of the job that runs; or at once, where none does or where it keeps checkpoints."""
+    """At the end of the job that runs; or at once, where none does."""
     library = _library.library
     if library is None:
         os.rename(partial, path)
@@ -23,10 +46,12 @@ def publish(partial: str, path: str) -> None:
 
 
 def publish_table(name: str, file_system: Any, partial: str, place: str) -> None:
-    """The same of a file that pyarrow renames."""
-    from ._file_systems import renamed
+    """The same of a file of pyarrow's file systems. With checkpoints, one that is not local has its name at once."""
+    from ._file_systems import local_path, renamed
 
-    if _library.library is not None and _library.library.MPI_D_Publish_later(_publish_waiting) == 1:
+    if local_path(file_system, place) is not None:
+        publish(str(local_path(file_system, partial)), str(local_path(file_system, place)))
+    elif _library.library is not None and _library.library.MPI_D_Publish_later(_publish_waiting) == 1:
         _waiting[name] = file_system, partial, place
     else:
         renamed(file_system, partial, place)
@@ -47,7 +72,8 @@ def _publish_waiting() -> None:
 
 def drop_waiting() -> None:
     """The job has failed here."""
-    for file_system, partial, _ in _waiting.values():
+    unnamed = [(file_system, partial) for file_system, partial, _ in _waiting.values()]
+    for file_system, partial in [*unnamed, *((file_system, partial) for partial, file_system in _open.items())]:
         with suppress(Exception):
             file_system.delete_file(partial)
 

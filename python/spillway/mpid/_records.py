@@ -1,10 +1,13 @@
 """Records of the same number of bytes as input of key-value jobs: files divided among tasks between records."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Iterator, List, Sequence
+from functools import partial
+from typing import Any, Iterator, List, Sequence, Tuple
 
+from . import _place
 from ._arrays import imported
-from ._input_files import SPLIT_BYTES, UNKNOWN_END, FilePart, FileSplits, Path, refuse_unseen
+from ._input_files import SPLIT_BYTES, UNKNOWN_END, FilePart, FileSplits, Path
+from ._together import SAMPLE_ITEMS, gathered, places
 
 _BATCH_BYTES = 1 << 20
 
@@ -17,10 +20,22 @@ class RecordSplit(FilePart):
 
     def records(self) -> Iterator[bytes]:
         """One by one."""
-        for block in self._blocks(_BATCH_BYTES):
+        for position, block in self._blocks(_BATCH_BYTES):
             records = bytes(block)
-            for begin in range(0, len(records), self.record_bytes):
+            begins = range(0, len(records), self.record_bytes)
+            rest = iter(begins)
+            _place.note("input", partial(self._place_of_record, position, begins, rest))
+            for begin in rest:
                 yield records[begin : begin + self.record_bytes]
+            _place.forget("input")
+
+    def _place_of_record(self, position: int, begins: range, rest: Iterator[int]) -> str:
+        number = position // self.record_bytes + _place.taken(begins, rest) - 1
+        return f"{self.name}, record {number} (byte {number * self.record_bytes})"
+
+    def _place_of_batch(self, position: int, size: int) -> str:
+        first = position // self.record_bytes
+        return f"{self.name}, records {first} to {first + size // self.record_bytes - 1}"
 
     def batches(self, dtype: Any = None, batch_bytes: int = _BATCH_BYTES) -> Iterator[Any]:
         """NumPy arrays of about as many bytes: of the type, or with a row of bytes (uint8) for each record."""
@@ -31,11 +46,13 @@ class RecordSplit(FilePart):
                 f"{self.name} has records of {self.record_bytes} bytes, and {item} has {item.itemsize}\n"
                 "  Remedy: name a dtype of as many bytes, with align=False."
             )
-        for block in self._blocks(batch_bytes):
+        for position, block in self._blocks(batch_bytes):
+            _place.note("input", partial(self._place_of_batch, position, len(block)))
             yield numpy.frombuffer(block, item.base).reshape(-1, *item.shape)
+            _place.forget("input")
 
-    def _blocks(self, block_bytes: int) -> Iterator[bytearray]:
-        """Whole records, as many as fit, but at least one."""
+    def _blocks(self, block_bytes: int) -> Iterator[Tuple[int, bytearray]]:
+        """Whole records, as many as fit, but at least one, and where they begin."""
         most = max(block_bytes // self.record_bytes, 1) * self.record_bytes
         with self.reading() as (file, refuse_change):
             position = self.begin
@@ -51,7 +68,7 @@ class RecordSplit(FilePart):
                     del block[filled:]
                 if not block:
                     return
-                yield block
+                yield position - filled, block
 
     def _check_end(self, position: int) -> None:
         """Of the file, which has come before that of the part."""
@@ -98,22 +115,20 @@ class RecordSplits(FileSplits[RecordSplit]):
             yield from split.batches(dtype, batch_bytes)
 
 
-def sampled_keys(splits: RecordSplits, key_bytes: int) -> List[bytes]:
+def sampled_keys(splits: RecordSplits, key_bytes: int, together: bool = False) -> List[bytes]:
     """The first bytes of records from all over the splits, but of compressed files from their beginning, sorted.
 
-    The same wherever it is computed.
+    The same wherever it is computed. `together`: collective, in a job before its first task; each process looks at
+    some splits, and so also at files that only one host has.
     """
-    places, records_of_place = 256, 16
     sample: List[bytes] = []
-    for split in splits:
-        refuse_unseen(split)
-        count = -(-places // len(splits))
+    for split, count in places(splits, together):
         if split.is_compressed:
-            sample += [record[:key_bytes] for _, record in zip(range(count * records_of_place), split.records())]
+            sample += [record[:key_bytes] for _, record in zip(range(count * SAMPLE_ITEMS), split.records())]
             continue
         units = (split.end - split.begin) // splits.record_bytes
         borders = [split.begin + units * place // count * splits.record_bytes for place in range(count + 1)]
         for begin, end in zip(borders, borders[1:]):
-            part = replace(split, begin=begin, end=min(end, begin + records_of_place * splits.record_bytes))
+            part = replace(split, begin=begin, end=min(end, begin + SAMPLE_ITEMS * splits.record_bytes))
             sample += [record[:key_bytes] for record in part.records()]
-    return sorted(sample)
+    return sorted(gathered(sample) if together else sample)

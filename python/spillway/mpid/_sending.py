@@ -67,6 +67,11 @@ def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, SendF
         held_values.extend([same] * len(held_keys))
         same = _VARIED
 
+    def refuse(key: Any, value: Any) -> None:
+        """One that has no length."""
+        keys.encode_checked([key], "key")
+        values.encode_checked([value], "value")
+
     def send_numbers(key: Any, value: Any) -> None:
         if value is not same:
             if same is not _VARIED:
@@ -78,7 +83,11 @@ def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, SendF
 
     def send_key(key: Any, value: Any) -> None:
         nonlocal room
-        room -= len(key) or 1
+        try:
+            room -= len(key) or 1
+        except TypeError:
+            refuse(key, value)
+            raise
         if value is not same:
             if same is not _VARIED:
                 begin_values()
@@ -89,7 +98,11 @@ def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, SendF
 
     def send_value(key: Any, value: Any) -> None:
         nonlocal room
-        room -= len(value) or 1
+        try:
+            room -= len(value) or 1
+        except TypeError:
+            refuse(key, value)
+            raise
         held_keys.append(key)
         held_values.append(value)
         if room < 0:
@@ -97,7 +110,11 @@ def sender(keys: Kind, values: Kind, function: str) -> Tuple[SendFunction, SendF
 
     def send_both(key: Any, value: Any) -> None:
         nonlocal room
-        room -= len(key) + len(value) or 1
+        try:
+            room -= len(key) + len(value) or 1
+        except TypeError:
+            refuse(key, value)
+            raise
         held_keys.append(key)
         held_values.append(value)
         if room < 0:

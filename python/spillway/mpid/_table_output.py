@@ -10,7 +10,7 @@ from pyarrow import csv, fs, parquet
 
 from ._compressed import CompressedStream, part_suffix
 from ._file_systems import Path, errors_named, is_s3, local_path, placed, shown
-from ._parts import publish_table, refuse_other_parts
+from ._parts import begin_partial, end_partial, publish_table, refuse_other_parts
 from ._text import _sync_folder, failed_before
 
 _GATHERED_ROWS = 65536
@@ -31,10 +31,10 @@ class TablePart:
     """For `with`: the output of a task, part-00000.parquet or part-00000.csv and so on.
 
     In a directory that is made if it is not there, or one of another file system, as TableSplits has them. The file has
-    its name when all of the job has ended well; without a job, or with checkpoints, which a restart goes on from, at
-    the end of the block. After an exception nothing is under it. The directory may have no parts that would stay beside
-    those of the job. MPI_D_OUTPUT_CODEC is the codec within Parquet files (snappy without), and of CSV files as a
-    whole: part-00000.csv.gz or part-00000.csv.zst. When a write has failed, the end of the block fails, too.
+    its name when all of the job has ended well; without a job, or with checkpoints on a file system that is not local,
+    at the end of the block. After an exception nothing is under it. The directory may have no parts that would stay
+    beside those of the job. MPI_D_OUTPUT_CODEC is the codec within Parquet files (snappy without), and of CSV files as
+    a whole: part-00000.csv.gz or part-00000.csv.zst. When a write has failed, the end of the block fails, too.
     """
 
     def __init__(
@@ -52,6 +52,8 @@ class TablePart:
             inside = self._file_system.get_file_info(fs.FileSelector(self._directory, allow_not_found=True))
         refuse_other_parts(self.path, shown(directory), [os.path.basename(one.path) for one in inside])
         self._place = os.path.join(self._directory, name)
+        local = local_path(self._file_system, self._place + ".partial")
+        self._partial = (self._file_system, self._place + ".partial") if local is None else (None, local)
         self._rows: List[tuple] = []
         self._is_open = False
 
@@ -62,6 +64,7 @@ class TablePart:
         self._failure: Optional[BaseException] = None
         try:
             with errors_named(self.path, what="write"):
+                begin_partial(*self._partial)
                 self._open()
         except BaseException:
             self._give_up()
@@ -154,6 +157,7 @@ class TablePart:
         if place is not None and "MPI_D_CHECKPOINT" in os.environ:
             _sync_file(place + ".partial")  # before the task counts as ended
         publish_table(self.path, self._file_system, self._place + ".partial", self._place)
+        end_partial(*self._partial)
         if place is not None:
             _sync_folder(os.path.dirname(place) or ".")
 
@@ -166,6 +170,7 @@ class TablePart:
                     opened.close()
         with suppress(Exception):
             self._file_system.delete_file(self._place + ".partial")
+        end_partial(*self._partial)
 
 
 def _sync_file(path: str) -> None:

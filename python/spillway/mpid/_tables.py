@@ -1,10 +1,11 @@
 """Tables as input of key-value jobs: CSV and Parquet files by way of pyarrow, divided among tasks."""
 
+from functools import partial
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import pyarrow
 
-from . import _csv, _parquet
+from . import _csv, _parquet, _place
 from ._file_systems import File, Path, files_of
 from ._plans import planned
 from ._schemas import Source, common_schema
@@ -17,9 +18,9 @@ TableSplit = Union[_csv.CsvSplit, _parquet.ParquetSplit]
 class TableSplits(Sequence[TableSplit]):
     """CSV and Parquet files in parts, the same wherever it is computed. All of them have the same columns.
 
-    Paths may be directories, and URIs of any file system that pyarrow.fs knows, or paths in `filesystem`. `types` says
-    of CSV columns what is not to be guessed, `names` what they are called where no first line says it. Values of CSV
-    files that are empty and not quoted are null; `convert_options` of pyarrow's may say otherwise.
+    Paths may be directories or patterns, and URIs of any file system that pyarrow.fs knows, or paths in `filesystem`.
+    `types` says of CSV columns what is not to be guessed, `names` what they are called where no first line says it.
+    Values of CSV files that are empty and not quoted are null; `convert_options` of pyarrow's may say otherwise.
     """
 
     def __init__(
@@ -72,17 +73,40 @@ class TableSplits(Sequence[TableSplit]):
 
     def batches(self, task: int, tasks: int) -> Iterator[Any]:
         """Of the splits of a task: pyarrow's record batches, none of which is empty."""
-        for split in self.of_task(task, tasks):
-            yield from (batch for batch in split.batches() if batch.num_rows != 0)
+        for split, first, batch in self._numbered(task, tasks):
+            _place.note("input", partial(_place_of_rows, split, first, batch.num_rows))
+            yield batch
+            _place.forget("input")
 
     def rows(self, task: int, tasks: int) -> Iterator[Tuple[Any, ...]]:
         """The same row by row, as tuples of Python objects; what is null is None."""
-        for batch in self.batches(task, tasks):
-            yield from zip(*(column.to_pylist() for column in batch.columns))
+        for split, first, batch in self._numbered(task, tasks):
+            columns = [column.to_pylist() for column in batch.columns]
+            rest, *others = map(iter, columns)
+            _place.note("input", partial(_place_of_row, split, first, columns[0], rest))
+            yield from zip(rest, *others)
+            _place.forget("input")
+
+    def _numbered(self, task: int, tasks: int) -> Iterator[Tuple[TableSplit, int, Any]]:
+        """Batches that are not empty, with their part and the number of their first row in it."""
+        for split in self.of_task(task, tasks):
+            first = 1
+            for batch in split.batches():
+                if batch.num_rows != 0:
+                    yield split, first, batch
+                first += batch.num_rows
 
     def kinds(self) -> Tuple[type, ...]:
         """Of each column the type of keys and values that it can be sent as: str, bytes, int or float."""
         return tuple(_kind_of(field) for field in self.schema)
+
+
+def _place_of_rows(split: TableSplit, first: int, count: int) -> str:
+    return f"{split.path}{split.shown_place()}, rows {first} to {first + count - 1}"
+
+
+def _place_of_row(split: TableSplit, first: int, items: List[Any], rest: Iterator[Any]) -> str:
+    return f"{split.path}{split.shown_place()}, row {first + _place.taken(items, rest) - 1}"
 
 
 def _format_of(file: File) -> str:

@@ -2,13 +2,16 @@
 
 import os
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from types import TracebackType
 from typing import Iterator, List, Optional, Sequence, Tuple, Type, Union
 
+from . import _place
 from ._compressed import compressing_writer, part_suffix
-from ._input_files import SPLIT_BYTES, FilePart, FileSplits, Path, refuse_unseen
-from ._parts import publish, refuse_other_parts
+from ._input_files import SPLIT_BYTES, FilePart, FileSplits, Path
+from ._parts import begin_partial, end_partial, publish, refuse_other_parts
+from ._together import SAMPLE_ITEMS, gathered, places
 
 _BLOCK_BYTES = 1 << 20
 
@@ -19,13 +22,16 @@ class Split(FilePart):
 
     def blocks(self, block_bytes: int = _BLOCK_BYTES) -> Iterator[bytes]:
         """Its bytes, some lines at a time: whole lines of about as many bytes together."""
-        return (block for _, block in self._placed_blocks(block_bytes))
+        for position, block in self._placed_blocks(block_bytes):
+            _place.note("input", partial(self._place_of_block, position, len(block)))
+            yield block
+            _place.forget("input")
 
     def lines(self, encoding: Optional[str] = "utf-8") -> Iterator[Union[str, bytes]]:
         """Without their newlines; as bytes where `encoding` is None. ValueError: bytes that it does not have."""
         return chain.from_iterable(self._lines_of_blocks(encoding))
 
-    def _lines_of_blocks(self, encoding: Optional[str]) -> Iterator[Sequence[Union[str, bytes]]]:
+    def _lines_of_blocks(self, encoding: Optional[str]) -> Iterator[Iterator[Union[str, bytes]]]:
         if encoding is not None and "\n".encode(encoding) != b"\n":
             raise ValueError(f"lines of text in {encoding} cannot be found\n  Remedy: convert {self.name} to UTF-8.")
         for position, block in self._placed_blocks(_BLOCK_BYTES):
@@ -33,7 +39,22 @@ class Split(FilePart):
                 lines: Sequence[Union[str, bytes]] = block.split(b"\n")
             else:
                 lines = self._decoded(block, position, encoding).split("\n")
-            yield lines[:-1] if block.endswith(b"\n") else lines
+            own = lines[:-1] if block.endswith(b"\n") else lines
+            rest = iter(own)
+            _place.note("input", partial(self._place_of_line, position, own, rest))
+            yield rest
+            _place.forget("input")
+
+    def _place_of_line(self, position: int, lines: Sequence[Union[str, bytes]], rest: Iterator[object]) -> str:
+        before = 0
+        if position != 0:
+            whole = replace(self, begin=0, end=position)
+            before = sum(block.count(b"\n") for _, block in whole._placed_blocks(_BLOCK_BYTES))
+        return f"{self.name}, line {before + _place.taken(lines, rest)}"
+
+    def _place_of_block(self, position: int, size: int) -> str:
+        of_contents = " of its contents" if self.has_compressed_file() else ""
+        return f"{self.name}, bytes {position} to {position + size - 1}{of_contents}"
 
     def _placed_blocks(self, block_bytes: int) -> Iterator[Tuple[int, bytes]]:
         """And where in the file each begins."""
@@ -74,27 +95,26 @@ class LineSplits(FileSplits[Split]):
         return chain.from_iterable(split.lines(encoding) for split in self.of_task(task, tasks))
 
 
-def sampled_lines(splits: Sequence[Split]) -> List[bytes]:
+def sampled_lines(splits: Sequence[Split], together: bool = False) -> List[bytes]:
     """The beginnings of lines from all over the splits, but of compressed files from their beginning, sorted.
 
-    The same wherever it is computed.
+    The same wherever it is computed. `together`: collective, in a job before its first task; each process looks at
+    some splits, and so also at files that only one host has.
 
     With it a partition function divides lines so that those of each task come before those of the next one.
     """
-    places, place_bytes, lines_of_place, line_bytes = 256, 64 << 10, 16, 64
+    place_bytes, line_bytes = 64 << 10, 64
     sample: List[bytes] = []
-    for split in splits:
-        count = -(-places // len(splits))
-        refuse_unseen(split)
+    for split, count in places(splits, together):
         if split.is_compressed:
-            lines = zip(range(count * lines_of_place), split.lines(None))
+            lines = zip(range(count * SAMPLE_ITEMS), split.lines(None))
             sample += [line[:line_bytes] for _, line in lines]
             continue
         for place in range(count):
             begin = split.begin + (split.end - split.begin) * place // count
             part = replace(split, begin=begin, end=min(split.end, begin + place_bytes))
-            sample += [line[:line_bytes] for _, line in zip(range(lines_of_place), part.lines(None))]
-    return sorted(sample)
+            sample += [line[:line_bytes] for _, line in zip(range(SAMPLE_ITEMS), part.lines(None))]
+    return sorted(gathered(sample) if together else sample)
 
 
 def _sync_folder(folder: str) -> None:
@@ -123,12 +143,17 @@ class OutputFile:
 
     def __enter__(self) -> "OutputFile":
         self._failure: Optional[BaseException] = None
-        self._file = open(self._partial_path, "wb", buffering=_BLOCK_BYTES)
+        begin_partial(None, self._partial_path)
+        try:
+            self._file = open(self._partial_path, "wb", buffering=_BLOCK_BYTES)
+        except BaseException:
+            end_partial(None, self._partial_path)
+            raise
         try:
             self._compressing = compressing_writer(self.path, self._file.fileno())
         except BaseException:
             self._file.close()
-            os.unlink(self._partial_path)
+            self._remove()
             raise
         return self
 
@@ -139,6 +164,7 @@ class OutputFile:
             (self._compressing or self._file).write(data)
         except BaseException as error:
             self._failure = error
+            self._name(error)
             raise
 
     def __exit__(
@@ -149,10 +175,13 @@ class OutputFile:
             if kind is None:
                 self._complete()
                 is_whole = True
+        except OSError as failure:
+            self._name(failure)
+            raise
         finally:
             self._close()
             if not is_whole:
-                os.unlink(self._partial_path)
+                self._remove()
         if is_whole:
             _sync_folder(os.path.dirname(self.path) or ".")
 
@@ -166,6 +195,16 @@ class OutputFile:
             os.fdatasync(self._file.fileno())  # before the task counts as ended
         self._file.close()
         self._give_name()
+        end_partial(None, self._partial_path)
+
+    def _name(self, error: BaseException) -> None:
+        """The file, in what the system says of a write."""
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            error.filename = self.path
+
+    def _remove(self) -> None:
+        os.unlink(self._partial_path)
+        end_partial(None, self._partial_path)
 
     def _give_name(self) -> None:
         os.rename(self._partial_path, self.path)
@@ -184,8 +223,7 @@ class PartFile(OutputFile):
     """The output of a task, in a directory that is made if it is not there: part-00000 and so on.
 
     Compressed where MPI_D_OUTPUT_CODEC says so, as part-00000.gz or part-00000.zst. In a job it has its name when all
-    of the job has ended well; with checkpoints, which a restart goes on from, at the end of the block. The directory
-    may have no parts that would stay beside those of the job.
+    of the job has ended well. The directory may have no parts that would stay beside those of the job.
     """
 
     def __init__(self, directory: Union[str, "os.PathLike[str]"], task: int) -> None:

@@ -2,9 +2,11 @@
 // wait for a message from it, for ever. With MiB, every rank writes so much memory again and again meanwhile.
 #include <mpi.h>
 #include <signal.h>
+#include <spillway/spillway.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +51,7 @@ void fail(const std::string& how) {
     exit(4);
   }
   if (how == "kill_parent") kill(getppid(), SIGKILL);
-  if (how == "wait" || how == "ignore") wait_for_ever();
+  if (how == "wait" || how == "wait_in_finalize" || how == "ignore") wait_for_ever();
   while (how == "chatter") puts("and so on and so on");
 }
 
@@ -145,6 +147,17 @@ int receive_in_circle(int rank, int size) {
   return 0;
 }
 
+// A long one, from rank 0.
+int broadcast(size_t bytes, int rank) {
+  std::vector<char> data(bytes, static_cast<char>(rank));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) say("broadcasts", rank);
+  MPI_Bcast(data.data(), static_cast<int>(bytes), MPI_CHAR, 0, MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);
+  say("has got past the barrier", rank);
+  return MPI_Finalize();
+}
+
 int write_memory_for_ever(size_t bytes, int rank, int failing, const std::string& how) {
   constexpr int kRoundOfFailure = 4;
   std::vector<char> memory(bytes);
@@ -156,6 +169,16 @@ int write_memory_for_ever(size_t bytes, int rank, int failing, const std::string
     say("last words", rank);
     fail(how);
   }
+}
+
+// What it has written is on storage in MPI_Finalize; it reads that afterwards, and does not free it.
+int read_after_finalize(size_t bytes, int rank) {
+  auto* memory = static_cast<char*>(malloc(bytes));
+  memset(memory, 1, bytes);
+  if (spillway_unload(memory, bytes) != SPILLWAY_SUCCESS) return 6;
+  MPI_Finalize();
+  wait_for_signal(SIGUSR1, rank);
+  return std::count(memory, memory + bytes, 1) == 0 ? 6 : 0;
 }
 
 }  // namespace
@@ -178,6 +201,9 @@ int main(int argc, char** argv) {
   if (how == "ignore") signal(SIGTERM, SIG_IGN);
   if (how == "status_after_finalize" || how == "crash_after_finalize" || how == "die_in_finalize")
     return finish(how, rank == failing);
+  if (how == "broadcast") return broadcast(static_cast<size_t>(atoi(argv[3])) << 20, rank);
+  if (how == "read_after_finalize") return read_after_finalize(static_cast<size_t>(atoi(argv[3])) << 20, rank);
+  if (how == "wait_in_finalize" && rank != failing) return MPI_Finalize();
   if (argc > 3) return write_memory_for_ever(static_cast<size_t>(atoi(argv[3])) << 20, rank, failing, how);
   if (rank == failing) {
     say("last words", rank);

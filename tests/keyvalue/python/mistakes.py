@@ -21,6 +21,8 @@ def send(task, tasks, emit):
     for i in range(10000):
         emit(str(i % 100), i)
     emit("last", VALUES.get(way, 0))
+    if way == "a key that is None":
+        emit(None, 1)
     if way == "wrong side":
         mpid.Recv().__next__()
     if way == "null":
@@ -54,7 +56,19 @@ if way == "uncaught":
     fail()
 if way == "configuration":
     mpid.Init(memory="much")
+if way == "caught":
+    try:
+        mpid.Init(memory="much")
+    except mpid.Error as error:
+        sys.exit(str(error))
+if way == "class":
+    mpid.Init(key=list)
 functions = {way: fail} if way in ("compare", "partition", "combine") else {}
 if way == "no task":
     functions = {"partition": lambda key, value, tasks: tasks}
+if way == "no whole number":
+    functions = {"partition": lambda key, value, tasks: 0.5}
+if way == "no stdout":
+    sys.stdout.close()
+    functions = {"partition": fail}
 mpid.MapReduce(map=send, reduce=receive, value=int, **functions).run()

@@ -27,6 +27,24 @@ def check_both_formats_come_back(folder):
     assert names(folder) == ["part-00000.csv", "part-00000.parquet"]
 
 
+def check_patterns_stand_for_what_is_like_them(folder):
+    for number in range(3):
+        for form in ("csv", "parquet"):
+            with mpid.TablePart(f"s3://{BUCKET}/{folder.name}/of-{number}", 0, {"n": int}, format=form) as part:
+                part.write({"n": [number]})
+    for pattern, numbers in (("*/part-*.csv", [0, 1, 2]), ("of-*/*", [0, 0, 1, 1, 2, 2]), ("*1", [1, 1])):
+        splits = mpid.TableSplits([f"s3://{BUCKET}/{folder.name}/{pattern}"])
+        assert sorted(row[0] for row in rows_of(splits)) == numbers, pattern
+        assert all(split.path.startswith(f"s3://{BUCKET}/{folder.name}/of-") for split in splits)
+    nothing = {
+        f"s3://{BUCKET}/{folder.name}/to-*": "nothing has such a name",
+        "s3://no-such-bucket/*.csv": "there is no bucket 'no-such-bucket'",
+    }
+    for pattern, cause in nothing.items():
+        message = message_of(lambda: mpid.TableSplits([pattern]))  # noqa: B023
+        assert message == f"cannot read {pattern}: {cause}", message
+
+
 def check_nothing_is_left_after_an_exception(folder):
     def lose(data):
         with mpid.TablePart(f"s3://{BUCKET}/{folder.name}", 0, {"data": bytes}) as part:

@@ -75,6 +75,39 @@ def check_each_row_is_in_one_part(folder):
     assert whole.kinds() == (float, str) and whole.schema.names == ["part", "key"]
 
 
+def check_patterns_stand_for_what_is_like_them(folder):
+    names = ["a1.csv", "a2.csv", "b.csv", "day-1/c.csv", "day-1/_d.csv", "day-2/e.csv", "f.csv.partial", ".g.csv"]
+    for number, name in enumerate([*names, "a[1].csv"]):
+        (folder / name).parent.mkdir(exist_ok=True)
+        written(folder / name, f"n\n{number}\n")
+    like = {
+        "a?.csv": [0, 1],
+        "[ab]*.csv": [0, 1, 2, 8],
+        "*/*.csv": [3, 5],
+        "day-[13]": [3],
+        "day-*/_*": [4],
+        "*": [0, 1, 2, 3, 5, 8],
+        "a[1].csv": [8],
+    }
+    before = os.getcwd()
+    os.chdir(folder)
+    store = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())
+    for pattern, numbers in like.items():
+        paths = [(folder / pattern, None), (pattern, None), (f"file://{folder}/{pattern}", None), (pattern, store)]
+        for path, system in paths:
+            if "://" in str(path) and ("[" in pattern or "?" in pattern):  # which mean something else there
+                continue
+            splits = mpid.TableSplits([path], filesystem=system)
+            assert sorted(row[0] for row in rows_of(splits)) == numbers, path
+            assert all(split.path.endswith(".csv") for split in splits)
+            if len(numbers) == 1 and pattern != "a[1].csv":
+                begin = str(path)[: -len(pattern)]
+                assert splits[0].path == begin + names[numbers[0]]
+    os.chdir(before)
+    message = message_of(lambda: mpid.TableSplits([folder / "c*.csv"]))
+    assert message == f"cannot read {folder}/c*.csv: nothing has such a name"
+
+
 def check_lines_are_cut_at_any_byte(folder):
     path = written(folder / "a.csv", 'n,"t""x"\r\n1,"a,""b"\r\n2,\r\n\r\n4,""\n3,"ä"')
     for split_bytes in range(1, 50):

@@ -1,5 +1,6 @@
-// Reductions and barriers that combine within each node first: vectors around the lengths at which they are cut into
-// blocks and pieces, communicators whose ranks are on the nodes in any order, and one operation right after another.
+// Reductions, prefixes and barriers that combine within each node first: vectors around the lengths at which they are
+// cut into blocks and pieces, communicators whose ranks are on the nodes in any order, and one operation right after
+// another.
 //
 // Prints a digest of sums that rounding makes depend on the order: the same in every run on the same nodes.
 #include <algorithm>
@@ -56,6 +57,7 @@ void add_spaced(void* in, void* inout, int* count, MPI_Datatype*) {
 // What is reduced: elements of a type, how they are combined, and what a rank has for each place.
 struct Numbers {
   using Element = uint32_t;
+  static constexpr bool kIsOfMpi = true;  // nonblocking, others are the library's
   static constexpr Element kUntouched = 7;
   MPI_Datatype type = MPI_UINT32_T;
   MPI_Op op = MPI_SUM;
@@ -75,6 +77,7 @@ struct OwnOperation : Kind {
 
 struct LineKind {
   using Element = Line;
+  static constexpr bool kIsOfMpi = false;
   static constexpr Element kUntouched = {7, 7};
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;
@@ -89,6 +92,7 @@ struct LineKind {
 
 struct SpacedKind {
   using Element = Spaced;
+  static constexpr bool kIsOfMpi = false;
   static constexpr Element kUntouched = {7, 7};
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;
@@ -99,17 +103,45 @@ struct SpacedKind {
   static Element of(int rank, size_t i) { return {static_cast<uint32_t>(pattern(rank, 4, i)), 7}; }
 };
 
+// With gaps, too, but of MPI's own.
+struct Located {
+  double value;
+  int place;
+  bool operator==(const Located&) const = default;
+};
+
+struct LocatedKind {
+  using Element = Located;
+  static constexpr bool kIsOfMpi = true;
+  static constexpr Element kUntouched = {7, 7};
+  MPI_Datatype type = MPI_DOUBLE_INT;
+  MPI_Op op = MPI_MAXLOC;
+  static Element of(int rank, size_t i) {
+    return {static_cast<double>(static_cast<uint32_t>(pattern(rank, 5, i)) % 5), rank};
+  }
+};
+
 template <typename Kind>
 class Reductions {
  public:
   using Element = typename Kind::Element;
 
   Reductions(CheckedProgram& program, const Part& part, const Kind& kind, size_t length)
-      : program_(program), part_(part), kind_(kind), length_(length), wanted_(contribution(0)) {
-    for (int rank = 1; rank < part.size; ++rank) {
-      std::vector<Element> next = contribution(rank);
-      MPI_Reduce_local(wanted_.data(), next.data(), count(), kind.type, kind.op);
-      wanted_ = next;
+      : program_(program),
+        part_(part),
+        kind_(kind),
+        length_(length),
+        prefix_(untouched()),
+        prefix_before_(untouched()),
+        wanted_(contribution(0)) {
+    for (int rank = 0; rank < part.size; ++rank) {
+      if (rank == part.rank) prefix_before_ = rank == 0 ? untouched() : wanted_;
+      if (rank > 0) {
+        std::vector<Element> next = contribution(rank);
+        MPI_Reduce_local(wanted_.data(), next.data(), count(), kind.type, kind.op);
+        wanted_ = next;
+      }
+      if (rank == part.rank) prefix_ = wanted_;
     }
   }
 
@@ -120,6 +152,77 @@ class Reductions {
     program_.holds(own == contribution(part_.rank));
     MPI_Allreduce(MPI_IN_PLACE, own.data(), count(), kind_.type, kind_.op, part_.comm);
     program_.holds(own == wanted_);
+  }
+
+  void check_prefixes() {
+    std::vector<Element> own = contribution(part_.rank), result = untouched();
+    MPI_Scan(own.data(), result.data(), count(), kind_.type, kind_.op, part_.comm);
+    program_.holds(result == prefix_);
+    result = untouched();
+    MPI_Exscan(own.data(), result.data(), count(), kind_.type, kind_.op, part_.comm);
+    program_.holds(result == prefix_before_ || is_undefined_before());
+    program_.holds(own == contribution(part_.rank));
+    MPI_Scan(MPI_IN_PLACE, own.data(), count(), kind_.type, kind_.op, part_.comm);
+    program_.holds(own == prefix_);
+    own = contribution(part_.rank);
+    MPI_Exscan(MPI_IN_PLACE, own.data(), count(), kind_.type, kind_.op, part_.comm);
+    program_.holds(own == (part_.rank > 0 ? prefix_before_ : contribution(0)) || is_undefined_before());
+  }
+
+  // All at a time, each with a result of its own, and in place.
+  void check_nonblocking(int root) {
+    const auto self = static_cast<size_t>(part_.rank);
+    const std::vector<int> counts = counts_of_parts();
+    const std::vector<Element> own = contribution(part_.rank), wanted_part = part_of(wanted_);
+    std::vector<Element> reduced = untouched(), sum = untouched(), prefix = untouched(), before = untouched();
+    std::vector<Element> part(wanted_part.size(), Kind::kUntouched);
+    std::vector<Element> sum_here = own, prefix_here = own, before_here = own, parts_here = own, reduced_here = own;
+    const MPI_Datatype type = kind_.type;
+    const MPI_Op op = kind_.op;
+    const MPI_Comm comm = part_.comm;
+    MPI_Request requests[10];
+    MPI_Ireduce(own.data(), reduced.data(), count(), type, op, root, comm, &requests[0]);
+    MPI_Iallreduce(own.data(), sum.data(), count(), type, op, comm, &requests[1]);
+    MPI_Ireduce_scatter(own.data(), part.data(), counts.data(), type, op, comm, &requests[2]);
+    MPI_Iscan(own.data(), prefix.data(), count(), type, op, comm, &requests[3]);
+    MPI_Iexscan(own.data(), before.data(), count(), type, op, comm, &requests[4]);
+    int open = 5;
+    if (program_.is_strict()) {
+      const bool is_root = part_.rank == root;
+      MPI_Ireduce(is_root ? MPI_IN_PLACE : own.data(), reduced_here.data(), count(), type, op, root, comm,
+                  &requests[5]);
+      MPI_Iallreduce(MPI_IN_PLACE, sum_here.data(), count(), type, op, comm, &requests[6]);
+      MPI_Ireduce_scatter(MPI_IN_PLACE, parts_here.data(), counts.data(), type, op, comm, &requests[7]);
+      MPI_Iscan(MPI_IN_PLACE, prefix_here.data(), count(), type, op, comm, &requests[8]);
+      MPI_Iexscan(MPI_IN_PLACE, before_here.data(), count(), type, op, comm, &requests[9]);
+      open = 10;
+      std::rotate(requests, requests + self % 10, requests + 10);
+    }
+    MPI_Waitall(open, requests, MPI_STATUSES_IGNORE);
+    program_.holds(reduced == (part_.rank == root ? wanted_ : untouched()));
+    program_.holds(sum == wanted_);
+    program_.holds(part == wanted_part);
+    program_.holds(prefix == prefix_);
+    program_.holds(before == prefix_before_ || is_undefined_before());
+    program_.holds(own == contribution(part_.rank));
+    if (!program_.is_strict()) return;
+    program_.holds(reduced_here == (part_.rank == root ? wanted_ : own));
+    program_.holds(sum_here == wanted_);
+    program_.holds(std::equal(wanted_part.begin(), wanted_part.end(), parts_here.begin()));
+    program_.holds(prefix_here == prefix_);
+    program_.holds(before_here == (part_.rank > 0 ? prefix_before_ : own));
+  }
+
+  void check_scattered() {
+    const std::vector<int> counts = counts_of_parts();
+    const std::vector<Element> wanted = part_of(wanted_);
+    std::vector<Element> own = contribution(part_.rank), result(wanted.size(), Kind::kUntouched);
+    MPI_Reduce_scatter(own.data(), result.data(), counts.data(), kind_.type, kind_.op, part_.comm);
+    program_.holds(result == wanted);
+    program_.holds(own == contribution(part_.rank));
+    if (!program_.is_strict()) return;  // in place, not every library keeps the gaps
+    MPI_Reduce_scatter(MPI_IN_PLACE, own.data(), counts.data(), kind_.type, kind_.op, part_.comm);
+    program_.holds(std::equal(wanted.begin(), wanted.end(), own.begin()));
   }
 
   void check_root(int root) {
@@ -137,6 +240,24 @@ class Reductions {
  private:
   int count() const { return static_cast<int>(length_); }
   std::vector<Element> untouched() const { return std::vector<Element>(length_, Kind::kUntouched); }
+
+  // What an exclusive prefix leaves at rank 0, which Spillway does not touch.
+  bool is_undefined_before() const { return part_.rank == 0 && !program_.is_strict(); }
+
+  // Each rank gets a part, the first ones an element more.
+  std::vector<int> counts_of_parts() const {
+    const auto size = static_cast<size_t>(part_.size);
+    std::vector<int> counts;
+    for (size_t rank = 0; rank < size; ++rank)
+      counts.push_back(static_cast<int>(length_ / size + (rank < length_ % size ? 1 : 0)));
+    return counts;
+  }
+  std::vector<Element> part_of(const std::vector<Element>& all) const {
+    const auto size = static_cast<size_t>(part_.size), self = static_cast<size_t>(part_.rank);
+    const auto begin = static_cast<ptrdiff_t>(length_ / size * self + std::min(self, length_ % size));
+    return {all.begin() + begin, all.begin() + begin + counts_of_parts()[self]};
+  }
+
   std::vector<Element> contribution(int rank) const {
     std::vector<Element> made(length_);
     for (size_t i = 0; i < length_; ++i) made[i] = Kind::of(rank, i);
@@ -147,6 +268,7 @@ class Reductions {
   const Part& part_;
   const Kind& kind_;
   size_t length_;
+  std::vector<Element> prefix_, prefix_before_;  // of this rank
   std::vector<Element> wanted_;
 };
 
@@ -155,6 +277,9 @@ void reduce_vectors(CheckedProgram& program, const Part& part, const Kind& kind,
   for (size_t length : lengths) {
     Reductions<Kind> reductions(program, part, kind, length);
     reductions.check_all();
+    reductions.check_scattered();
+    reductions.check_prefixes();
+    if constexpr (Kind::kIsOfMpi) reductions.check_nonblocking(part.size - 1);
     reductions.check_root(part.size / 2);
     if (length > kBlock) continue;
     reductions.check_root(0);
@@ -167,6 +292,7 @@ void reduce_all_kinds(CheckedProgram& program, const Part& part) {
   const OwnOperation<SpacedKind> spaced(add_spaced, true);
   const auto ranks = static_cast<size_t>(part.size);
   reduce_vectors(program, part, Numbers(), {0, 1, 7, 2 * kBlock - 1, 3 * kBlock, ranks * kBlock + 5});
+  reduce_vectors(program, part, LocatedKind(), {0, 1, 9, kBlock + 1});
   for (size_t length : {size_t{0}, size_t{1}, size_t{9}, kBlock + 1, 3 * kBlock / 2}) {
     reduce_vectors(program, part, lines, {length});
     reduce_vectors(program, part, spaced, {length});
@@ -201,6 +327,28 @@ uint64_t sum_of_roundings(CheckedProgram& program, const Part& part) {
       digest = (digest ^ bits) * 0x9e3779b97f4a7c15u;
     }
   return digest;
+}
+
+// Ranks of a node come at the same time, and any of them last.
+void begin_at_the_same_time(CheckedProgram& program, const Part& part) {
+  constexpr int kOpen = 6;
+  for (int round = 0; round < 100; ++round) {
+    const int mine = part.rank + round;
+    int sums[kOpen], prefixes[kOpen];
+    MPI_Request requests[2 * kOpen];
+    if (round % 8 == 0 && round / 8 % part.size == part.rank)
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    for (int i = 0; i < kOpen; ++i) {
+      MPI_Iallreduce(&mine, &sums[i], 1, MPI_INT, MPI_SUM, part.comm, &requests[2 * i]);
+      MPI_Iscan(&mine, &prefixes[i], 1, MPI_INT, MPI_SUM, part.comm, &requests[2 * i + 1]);
+    }
+    MPI_Waitall(2 * kOpen, requests, MPI_STATUSES_IGNORE);
+    const int size = part.size, until = part.rank + 1;
+    for (int i = 0; i < kOpen; ++i) {
+      program.equal(sums[i], size * (size - 1) / 2 + size * round);
+      program.equal(prefixes[i], until * (until - 1) / 2 + until * round);
+    }
+  }
 }
 
 // Nobody leaves before the last one has come. All ranks are on one machine, with one clock.
@@ -324,6 +472,7 @@ int main(int argc, char** argv) {
     for (const Part* part : {&all, &backwards, &interleaved, &neighbours, &every_second, &alone}) {
       reduce_all_kinds(program, *part);
       digest = digest * 31 + sum_of_roundings(program, *part);
+      begin_at_the_same_time(program, *part);
       wait_for_the_last(program, *part);
       Mixture(program, *part).run(8, 100);
     }

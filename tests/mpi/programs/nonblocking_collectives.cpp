@@ -227,21 +227,32 @@ void many_at_a_time(CheckedProgram& program) {
   }
 }
 
-// Every rank waits for the operation before the call that rank 0 is in already.
+// Every rank waits for the operations before the call that one of them is in already.
 void ends_while_its_beginner_is_in_the_library(CheckedProgram& program) {
   if (program.size() == 1) return;  // Open MPI 4.1 has no window of one rank
   int shared = 0;
   MPI_Win window;
   MPI_Win_create(&shared, sizeof shared, sizeof shared, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-  for (int round = 0; round < 5; ++round) {
-    const int mine = program.rank() + round;
-    int sum = 0;
-    MPI_Request request;
-    MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
-    if (program.rank() == 0) MPI_Win_fence(0, window);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    if (program.rank() != 0) MPI_Win_fence(0, window);
-    program.equal(sum, program.size() * (program.size() - 1) / 2 + program.size() * round);
+  const int rank = program.rank(), size = program.size();
+  for (int round = 0; round < 2 * size; ++round) {
+    const bool is_away = rank == round % size;
+    const int mine = rank + round, root = (round + 1) % size;
+    const Ints parts(static_cast<size_t>(size), mine);
+    int sum = 0, sum_at_root = 0, part = 0, prefix = 0;
+    MPI_Request requests[5];
+    MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ireduce(&mine, &sum_at_root, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD, &requests[1]);
+    MPI_Ireduce_scatter_block(parts.data(), &part, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[2]);
+    MPI_Iscan(&mine, &prefix, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[3]);
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[4]);
+    if (is_away) MPI_Win_fence(0, window);
+    MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
+    if (!is_away) MPI_Win_fence(0, window);
+    const int wanted = size * (size - 1) / 2 + size * round;
+    program.equal(sum, wanted);
+    program.equal(sum_at_root, rank == root ? wanted : 0);
+    program.equal(part, wanted);
+    program.equal(prefix, rank * (rank + 1) / 2 + (rank + 1) * round);
   }
   MPI_Win_free(&window);
 }

@@ -86,6 +86,13 @@ void collective(MPI_Comm comm, int thread, int round, Counter& counter) {
   MPI_Ibcast(&word, 1, MPI_INT, round % size, comm, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   counter.holds(word == round + 7);
+  MPI_Request begun[2];
+  int prefix = 0;
+  MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, &begun[0]);
+  MPI_Iscan(&mine, &prefix, 1, MPI_INT, MPI_SUM, comm, &begun[1]);
+  MPI_Waitall(2, begun, MPI_STATUSES_IGNORE);
+  counter.holds(sum == size * (size - 1) / 2 + size * thread);
+  counter.holds(prefix == rank * (rank + 1) / 2 + (rank + 1) * thread);
   const LibrarySum library;
   library.start(&mine, &sum, comm, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -148,6 +155,6 @@ int main(int argc, char** argv) {
   for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
   opposite_groups(program);
   program.equal(counter.wrong(), 0);
-  program.equal(counter.right(), kThreads * (kRounds * 3 + kRounds / 3 * 3 + 1));
+  program.equal(counter.right(), kThreads * (kRounds * 3 + kRounds / 3 * 5 + 1));
   return program.finish();
 }

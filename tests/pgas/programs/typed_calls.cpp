@@ -88,13 +88,20 @@ void check_copies(CheckedProgram& program) {
 void check_signals(CheckedProgram& program) {
   const pgas::SymmetricArray<int> data(500);
   const pgas::SymmetricArray<uint64_t> signal(1);
-  for (int round = 1; round <= 6; ++round) {
-    const std::vector<int> own = patterned(program.rank(), round, data.size());
+  for (int round = 1; round <= 9; ++round) {
+    std::vector<int> own = patterned(program.rank(), round, data.size());
     const auto number = static_cast<uint64_t>(round);
-    if (round % 2 == 0)
+    if (round % 3 == 0) {
+      const uint64_t put =
+          pgas::put_signal_begin(data.data(), own, signal.data(), number, SignalOperation::kSet, program.right());
+      while (!pgas::put_is_complete(put)) {
+      }
+      std::ranges::fill(own, -1);
+    } else if (round % 3 == 1) {
       pgas::put_signal(data.data(), own, signal.data(), number, SignalOperation::kSet, program.right());
-    else
+    } else {
       pgas::put_signal_nbi(data.data(), own, signal.data(), 1, SignalOperation::kAdd, program.right());
+    }
     program.equal(pgas::signal_wait_until(signal.data(), Comparison::kGreaterOrEqual, number), number);
     program.holds(std::ranges::equal(data, patterned(program.left(), round, data.size())));
     program.equal(pgas::signal_fetch(signal.data()), number);

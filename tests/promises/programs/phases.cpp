@@ -21,6 +21,7 @@
 //   phases reduce MIB ROUNDS      rank 0 prints how many words of a sum differ that is made in place and not
 //   phases broadcast MIB ROUNDS   in each round, all get MIB from rank 0
 //   phases window MIB ROUNDS      as `sweep`, and in each round a part of it goes to the next rank's window
+//   phases mappings MIB           rank 0 allocates MIB in pieces while it has all mappings that the kernel allows
 //   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
 //
 // Rank 0 prints a line per round that depends on every byte of every rank, and is the same for the same ranks and
@@ -29,6 +30,7 @@
 #include <mpi.h>
 #include <signal.h>
 #include <spillway/spillway.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -374,6 +376,26 @@ void sweep_with_windows(size_t words, int rounds) {
   MPI_Win_free(&handle);
 }
 
+// Prints whether the kernel has refused one, and how much of what it has allocated then Spillway has.
+void allocate_without_mappings(size_t words) {
+  constexpr size_t kPage = 4096, kPages = size_t{1} << 18, kPieces = 4;
+  if (rank != 0) return;
+  std::vector<void*> pieces(kPieces);
+  auto* const pages =
+      static_cast<char*>(mmap(nullptr, kPages * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  bool is_refused = false;  // each page that may be read makes two mappings more
+  for (size_t page = 1; page < kPages && !is_refused; page += 2)
+    is_refused = mprotect(pages + page * kPage, kPage, PROT_READ) != 0;
+  spillway_usage before{}, after{};
+  const bool is_known = spillway_get_usage(&before) == SPILLWAY_SUCCESS;
+  for (void*& piece : pieces) piece = malloc(words * sizeof(uint64_t) / kPieces);  // the C library may have some
+  if (is_known) spillway_get_usage(&after);
+  munmap(pages, kPages * kPage);
+  for (void* piece : pieces) free(piece);
+  printf("refused %d, managed %lld\n", is_refused ? 1 : 0,
+         static_cast<long long>(after.managed_bytes) - static_cast<long long>(before.managed_bytes));
+}
+
 void idle(double seconds) {
   char token = 0;
   if (rank == 0) {
@@ -438,6 +460,8 @@ int main(int argc, char** argv) {
     usage(words);
   } else if (argc > 3 && is_asked_for("handler")) {
     count_in_handler(words, rounds);
+  } else if (argc > 2 && is_asked_for("mappings")) {
+    allocate_without_mappings(words);
   } else if (argc > 2 && is_asked_for("idle")) {
     idle(atof(argv[2]));
   } else {

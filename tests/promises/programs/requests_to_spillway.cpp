@@ -6,6 +6,9 @@
 //   requests_to_spillway circle                 rank 0 waits inside for a message of ranks that wait to enter
 //   requests_to_spillway ranges MIB             loads, unloads and discards; rank 0 prints how much was written
 //   requests_to_spillway pins MIB               with arrays of MIB, of which the budget has room for four on each rank
+//   requests_to_spillway beside COUNT           unloads the first halves of COUNT arrays, to whose second halves
+//   another
+//                                               thread writes
 //   requests_to_spillway in_use                 asks while the MPI library has a request open
 //   requests_to_spillway without                what all of it gives under a plain mpiexec
 #include <fcntl.h>
@@ -14,10 +17,13 @@
 #include <spillway/spillway.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -168,6 +174,30 @@ void pins(size_t bytes) {
   if (rank == 0) puts("pinned and free again");
 }
 
+// Each array is one unit of Spillway's, which is unloaded as a whole for the first time.
+void beside(int count) {
+  constexpr size_t kWords = (4 << 20) / sizeof(uint64_t);
+  for (int i = 0; i < count; ++i) {
+    auto* words = static_cast<uint64_t*>(spillway_allocate(2 * kWords * sizeof(uint64_t)));
+    memset(words, 0, 2 * kWords * sizeof(uint64_t));
+    std::atomic<uint64_t> rounds = 0;
+    std::atomic<bool> is_over = false;
+    std::thread other([&] {
+      while (!is_over) {
+        for (size_t word = kWords; word < 2 * kWords; ++word) ++words[word];
+        ++rounds;
+      }
+    });
+    while (rounds == 0) usleep(100);
+    CHECK(spillway_unload(words, kWords * sizeof(uint64_t)) == SPILLWAY_SUCCESS);
+    is_over = true;
+    other.join();
+    for (size_t word = 0; word < kWords; ++word) CHECK(words[word] == 0 && words[kWords + word] == rounds);
+    free(words);
+  }
+  if (rank == 0) puts("nothing is lost");
+}
+
 void in_use() {
   std::vector<unsigned char> data(1 << 20, 3);
   MPI_Op own = MPI_OP_NULL;  // a reduction with it is the MPI library's
@@ -255,6 +285,7 @@ int main(int argc, char** argv) {
   if (what == "circle") circle();
   if (what == "pins" && argc > 2) pins(static_cast<size_t>(atoi(argv[2])) << 20);
   if (what == "ranges" && argc > 2) ranges(static_cast<size_t>(atoi(argv[2])) << 20);
+  if (what == "beside" && argc > 2) beside(atoi(argv[2]));
   if (what == "in_use") in_use();
   if (what == "windows") windows();
   if (what == "spill_directories") puts(spillway_get_spill_directories());

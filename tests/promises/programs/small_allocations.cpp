@@ -10,6 +10,8 @@
 //                                         and frees what is the parent's. What a library does around a fork
 //                                         takes a lock that these threads hold while they allocate, ends a thread, and
 //                                         allocates in the child
+//   small_allocations flush FORKS         every rank forks while another thread flushes all streams, one of which
+//                                         allocates as it is written
 //   small_allocations child MIB           rank 0 forks; then it changes and frees what it has, and is unloaded, as rank
 //   1
 //                                         needs MIB; the child looks whether it still sees all as it was
@@ -227,6 +229,51 @@ void fork_while_threads_allocate(long forks) {
   if (rank == 0) printf("done\n");
 }
 
+// As a stream does that compresses. What it allocates is too large for what a thread keeps for itself.
+ssize_t write_with_allocations(void* /*cookie*/, const char* /*data*/, size_t bytes) {
+  free_all(pieces_of(50, 3000));
+  return static_cast<ssize_t>(bytes);
+}
+
+void fork_while_streams_are_flushed(long forks) {
+  cookie_io_functions_t functions{};
+  functions.write = write_with_allocations;
+  FILE* stream = fopencookie(nullptr, "w", functions);
+  if (stream == nullptr) fail("no stream");
+  std::atomic<bool> is_over = false;
+  std::thread flushing([&] {
+    while (!is_over) {
+      fputc('a', stream);
+      fflush(nullptr);
+    }
+  });
+  for (long i = 0; i < forks; ++i) {
+    const pid_t child = fork();
+    if (child < 0) fail("cannot fork");
+    if (child == 0) {
+      fflush(nullptr);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) fail("a child has failed");
+  }
+  is_over = true;
+  flushing.join();
+  const pid_t child = fork();  // with one thread less
+  if (child == 0) {
+    fputc('a', stream);
+    fflush(nullptr);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) fail("a child has failed");
+  fclose(stream);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) printf("done\n");
+}
+
 // The ranks meet; rank 1 needs so much meanwhile that rank 0 is unloaded.
 void unload_rank_0(long mib) {
   void* memory = rank == 1 ? malloc(static_cast<size_t>(mib) << 20) : nullptr;
@@ -342,6 +389,8 @@ int main(int argc, char** argv) {
     large(first);
   } else if (strcmp(mode, "fork") == 0) {
     fork_while_threads_allocate(first);
+  } else if (strcmp(mode, "flush") == 0) {
+    fork_while_streams_are_flushed(first);
   } else if (strcmp(mode, "child") == 0) {
     child_keeps_what_it_has(first);
   } else if (strcmp(mode, "fiber") == 0) {

@@ -1,5 +1,6 @@
 // What programs ask for ranges of their own memory while they run: load, unload, discard, advise; and its report.
 #include <gtest/gtest.h>
+#include <ucontext.h>
 
 #include "arena_fixture.h"
 
@@ -25,6 +26,34 @@ class ArenaRangesTest : public ArenaTest {
     return memory;
   }
 };
+
+// Runs `body` on a stack of the given memory, as a fiber does.
+void run_on_stack(unsigned char* stack, uint64_t bytes, void (*body)()) {
+  static ucontext_t caller, fiber;
+  getcontext(&fiber);
+  fiber.uc_stack.ss_sp = stack;
+  fiber.uc_stack.ss_size = bytes;
+  fiber.uc_link = &caller;
+  makecontext(&fiber, body, 0);
+  swapcontext(&caller, &fiber);
+}
+
+TEST_F(ArenaRangesTest, unloads_nothing_of_what_the_caller_has_its_stack_in) {
+  static Arena* arena;
+  static unsigned char* memory;
+  static RangeResult result;
+  arena = &arena_;
+  memory = allocate(4 * kMiB);
+  fill(memory, 2 * kMiB, 1);
+  run_on_stack(memory + 2 * kMiB, 2 * kMiB, [] {
+    UnloadResult unloaded;
+    result = arena->unload_range(memory, kMiB, unloaded);
+  });
+  EXPECT_EQ(result, RangeResult::pinned);
+  EXPECT_EQ(bytes_in_state(memory, 2 * kMiB, PageState::dirty), 2 * kMiB);
+  unload_range(memory, 4 * kMiB);
+  EXPECT_TRUE(is_filled(memory, 2 * kMiB, 1));
+}
 
 TEST_F(ArenaRangesTest, unloads_an_allocation_and_keeps_its_charge) {
   unsigned char* memory = allocate(4 * kMiB);

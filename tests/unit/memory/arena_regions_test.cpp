@@ -1,5 +1,6 @@
 // Allocations of several regions: no more of one goes than is wanted, and what others use of it is all that stays.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstring>
 
@@ -108,6 +109,60 @@ TEST_F(ArenaRegionsTest, entries_are_used_again) {
   fill(memory_, kBytes, 5);
   unload_and_charge_again();
   EXPECT_TRUE(is_filled(memory_, kBytes, 5));
+}
+
+TEST(RegionsTest, of_which_there_can_be_no_more_are_told_of_once) {
+  static int times = 0;
+  MemoryAccount account = Account::hooks();
+  account.is_in_want = [](Want want) { times += want == Want::regions ? 1 : 100; };
+  const storage::ScratchDirectory directory;
+  Arena arena(kAddressBytes);
+  arena.attach(account, base::SpillDirectories(directory.path()));
+  for (uint32_t i = 0; i < Arena::kMaximumRegions; ++i) ASSERT_NE(arena.allocate(64 * kKiB, 1), nullptr);
+  EXPECT_EQ(times, 0);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(arena.allocate(64 * kKiB, 1), nullptr);
+  alignas(kPageBytes) static unsigned char variable[kMiB];
+  EXPECT_EQ(arena.adopt(variable, sizeof variable, Beginning::zeros).managed_bytes, 0u);
+  EXPECT_EQ(times, 1);
+  EXPECT_EQ(Account::managed, Arena::kMaximumRegions * 64 * kKiB);
+}
+
+// All mappings of a process that the kernel allows, while this lives.
+class AllMappings {
+ public:
+  AllMappings() : pages_(static_cast<char*>(mmap(nullptr, kBytes, PROT_NONE, kFlags, -1, 0))) {
+    for (uint64_t at = kPageBytes; at < kBytes && !is_refused_; at += 2 * kPageBytes)
+      is_refused_ = mmap(pages_ + at, kPageBytes, PROT_READ, kFlags | MAP_FIXED, -1, 0) == MAP_FAILED;
+  }
+  ~AllMappings() { munmap(pages_, kBytes); }
+  AllMappings(const AllMappings&) = delete;
+  AllMappings& operator=(const AllMappings&) = delete;
+
+  bool is_refused() const { return is_refused_; }
+
+ private:
+  static constexpr uint64_t kBytes = kPageBytes << 18;  // of two mappings for each two pages
+  static constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  char* pages_;
+  bool is_refused_ = false;
+};
+
+TEST(RegionsTest, that_the_kernel_refuses_are_told_of_once) {
+  static int times = 0;
+  MemoryAccount account = Account::hooks();
+  account.is_in_want = [](Want want) { times += want == Want::mappings ? 1 : 100; };
+  const storage::ScratchDirectory directory;
+  Arena arena(kAddressBytes);
+  arena.attach(account, base::SpillDirectories(directory.path()));
+  {
+    const AllMappings all;
+    if (!all.is_refused()) GTEST_SKIP() << "NOT TESTED, too few mappings: vm.max_map_count is more than 262144";
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(arena.allocate(kMiB, 1), nullptr);
+  }
+  EXPECT_EQ(times, 1);
+  EXPECT_EQ(Account::managed, 0u);
+  EXPECT_NE(arena.allocate(kMiB, 1), nullptr);
+  EXPECT_EQ(times, 1);
 }
 
 TEST(LargeAllocationsTest, of_terabytes_have_regions) {

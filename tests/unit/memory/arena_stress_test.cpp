@@ -8,17 +8,20 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "arena_fixture.h"
 #include "memory/overwrites.h"
 #include "seed.h"
 #include "storage/disturbing_kernel.h"
+#include "storage/spill_file.h"
 
 namespace spillway::memory {
 namespace {
 
 using storage::DisturbingKernel;
 using storage::Failure;
+using storage::FirstFailure;
 
 constexpr int kSteps = 250;
 constexpr uint64_t kMostLiveBytes = 32 * kMiB;
@@ -275,9 +278,10 @@ base::SpillDirectories directories_of(const char* path, uint64_t seed) {
   return directories;
 }
 
-void run_stressed_program(const char* directory, uint64_t seed, Failure failure, uint64_t first_failing) {
+void run_stressed_program(const char* directory, uint64_t seed, Failure failure, uint64_t first_failing,
+                          FirstFailure first = FirstFailure::anywhere) {
   const auto arena = std::make_unique<Arena>(kAddressBytes);
-  DisturbingKernel kernel(seed, failure, first_failing);
+  DisturbingKernel kernel(seed, failure, first_failing, first);
   kernel.run([&] {
     StressedProgram(*arena, seed).run(directories_of(directory, seed), [&] {
       return failure == Failure::none || kernel.has_failed();
@@ -287,11 +291,11 @@ void run_stressed_program(const char* directory, uint64_t seed, Failure failure,
 }
 
 // The program ends by itself only if nothing has failed.
-void expect_end(Failure failure, const char* message) {
+void expect_end(Failure failure, const std::string& message, FirstFailure first = FirstFailure::anywhere) {
   const storage::ScratchDirectory directory;
   const uint64_t seed = test_seed();
   const uint64_t first_failing = 1 + Random(seed).below(20);
-  EXPECT_EXIT(run_stressed_program(directory.path(), seed, failure, first_failing), testing::ExitedWithCode(1),
+  EXPECT_EXIT(run_stressed_program(directory.path(), seed, failure, first_failing, first), testing::ExitedWithCode(1),
               message);
 }
 
@@ -306,6 +310,24 @@ TEST(ArenaStressDeathTest, ends_when_the_device_is_full) {
 
 TEST(ArenaStressDeathTest, ends_when_the_device_cannot_be_written) {
   expect_end(Failure::unwritable, "cannot write [0-9]+ MiB in the spill directory .*Input/output error");
+}
+
+// Nobody waits for these writes before they are needed; files without direct I/O have none of them.
+void expect_end_by_submitted_write(Failure failure, const std::string& message) {
+  const storage::ScratchDirectory directory;
+  storage::SpillFile file;
+  file.create(directory.path());
+  if (!file.is_direct()) GTEST_SKIP() << "no direct I/O in " << directory.path();
+  expect_end(failure, "a submitted transfer fails\n(.*\n)*spillway: " + message, FirstFailure::submitted);
+}
+
+TEST(ArenaStressDeathTest, ends_when_a_submitted_write_finds_the_device_full) {
+  expect_end_by_submitted_write(Failure::full, "cannot put [0-9]+ MiB more into the spill directory");
+}
+
+TEST(ArenaStressDeathTest, ends_when_a_submitted_write_cannot_be_done) {
+  expect_end_by_submitted_write(Failure::unwritable,
+                                "cannot write [0-9]+ MiB in the spill directory .*Input/output error");
 }
 
 TEST(ArenaStressDeathTest, ends_when_the_device_cannot_be_read) {

@@ -340,6 +340,47 @@ TEST_F(ThreadControlTest, loses_no_store_of_a_thread_that_is_stopped_meanwhile) 
   other.join();
 }
 
+// No thread writes to the range itself. All of the region is unloaded for the first time, and when a part was renewed.
+TEST_F(ThreadControlTest, loses_no_store_beside_a_range_that_is_unloaded) {
+  unsigned char* memory = allocate(4 * kMiB);
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    constexpr uint64_t kWords = 2 * kMiB / sizeof(uint64_t);
+    auto* words = reinterpret_cast<uint64_t*>(memory + 2 * kMiB);
+    for (uint64_t count = 0; !is_over || count % kWords != 0; ++count) {
+      if (words[count % kWords] != count / kWords) {
+        ADD_FAILURE() << "store " << count << " found " << words[count % kWords];
+        break;
+      }
+      ++words[count % kWords];
+      heed_stop();
+    }
+    need_no_stop();
+  });
+  for (int round = 0; round < 100; ++round) {
+    memset(memory, round, 2 * kMiB);
+    UnloadResult result;
+    EXPECT_EQ(arena_.unload_range(memory, kMiB, result), RangeResult::done);
+    arena_.renew(memory, 2 * kMiB);
+  }
+  is_over = true;
+  other.join();
+  EXPECT_GE(stops, 50u);
+}
+
+TEST_F(ThreadControlTest, unloads_nothing_beside_a_range_while_threads_cannot_be_stopped) {
+  unsigned char* memory = allocate(4 * kMiB);
+  fill(memory, 4 * kMiB, 1);
+  may_stop = false;
+  UnloadResult result;
+  EXPECT_EQ(arena_.unload_range(memory, kMiB, result), RangeResult::pinned);
+  EXPECT_EQ(result.written_bytes, 0u);
+  EXPECT_EQ(bytes_in_state(memory, 4 * kMiB, PageState::dirty), 4 * kMiB);
+  EXPECT_EQ(arena_.unload_range(memory, 4 * kMiB, result), RangeResult::done);
+  EXPECT_TRUE(is_filled(memory, 4 * kMiB, 1));
+  EXPECT_EQ(arena_.unload_range(memory, kMiB, result), RangeResult::done);
+}
+
 TEST_F(ThreadControlTest, gives_up_only_spare_regions_while_threads_cannot_be_stopped) {
   unsigned char* memory = allocate(4 * kMiB);
   fill(memory, 4 * kMiB, 1);

@@ -95,6 +95,23 @@ TEST_F(AheadTest, takes_no_room_from_blocked_ranks_for_what_is_only_read) {
   blocked.join();
 }
 
+TEST_F(AheadTest, does_not_ask_without_pause_where_threads_cannot_be_stopped) {
+  std::thread busy = busy_sleeper(1, 10 * kMiB, ~0u, ThreadStop::not_now);
+  std::thread next = sleeper(2, 20 * kMiB);
+  rank_.scheduler.acquire_slot();
+  segment_.rank(3).last_spell_us = kLong / 1000;
+  rank_.allocate(8 * kMiB);
+  ASSERT_EQ(resident(2), 12 * kMiB);
+  rank_.notify(2);
+  wait_for_mistakes();
+  EXPECT_GE(segment_.rank(1).statistics.unloads, 1u);
+  EXPECT_LE(segment_.rank(1).statistics.unloads, 4u);
+  EXPECT_EQ(resident(1), 10 * kMiB);
+  rank_.notify(1);
+  end(rank_, 2, next);
+  busy.join();
+}
+
 TEST_F(AheadTest, gives_way_to_the_rank_that_computes_and_does_not_try_again) {
   std::thread next = sleeper(1, 10 * kMiB);
   rank_.scheduler.acquire_slot();

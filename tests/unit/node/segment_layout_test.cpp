@@ -11,12 +11,12 @@
 namespace spillway::node {
 namespace {
 
-TEST(SegmentLayoutTest, version_11_has_these_sizes) {
+TEST(SegmentLayoutTest, version_12_has_these_sizes) {
   EXPECT_EQ(kSegmentMagic, 0x53504c57u);
-  EXPECT_EQ(kSegmentVersion, 11u);
+  EXPECT_EQ(kSegmentVersion, 12u);
   EXPECT_EQ(sizeof(SegmentHeader), 288u);
   EXPECT_EQ(sizeof(RankPlace), 8u);
-  EXPECT_EQ(sizeof(RankRecord), 384u);
+  EXPECT_EQ(sizeof(RankRecord), 512u);
   EXPECT_EQ(alignof(RankRecord), 128u);
   EXPECT_EQ(sizeof(RankStatistics), 96u);
   EXPECT_EQ(kCellBytes, 256u);
@@ -25,7 +25,7 @@ TEST(SegmentLayoutTest, version_11_has_these_sizes) {
   EXPECT_EQ(kSpillChunkBytes, 262144u);
 }
 
-TEST(SegmentLayoutTest, version_11_has_the_header_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_12_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, magic), 0u);
   EXPECT_EQ(offsetof(SegmentHeader, version), 4u);
   EXPECT_EQ(offsetof(SegmentHeader, segment_bytes), 8u);
@@ -69,7 +69,7 @@ TEST(SegmentLayoutTest, version_11_has_the_header_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(SegmentHeader, nodes_in_library), 284u);
 }
 
-TEST(SegmentLayoutTest, version_11_has_the_rank_fields_at_these_offsets) {
+TEST(SegmentLayoutTest, version_12_has_the_rank_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(RankRecord, state), 0u);
   EXPECT_EQ(offsetof(RankRecord, pid), 4u);
   EXPECT_EQ(offsetof(RankRecord, doorbell), 8u);
@@ -100,6 +100,8 @@ TEST(SegmentLayoutTest, version_11_has_the_rank_fields_at_these_offsets) {
   EXPECT_EQ(offsetof(RankRecord, busy_until_ns), 368u);
   EXPECT_EQ(offsetof(RankRecord, last_spell_us), 376u);
   EXPECT_EQ(offsetof(RankRecord, may_come_ahead), 380u);
+  EXPECT_EQ(offsetof(RankRecord, combining_context), 384u);
+  EXPECT_EQ(offsetof(RankRecord, combining_tag), 392u);
 }
 
 TEST(SegmentLayoutTest, states_have_these_numbers) {

@@ -108,7 +108,7 @@ TEST_F(RecordFiles, a_file_that_changes_while_it_is_read_is_named) {
 
 TEST_F(RecordFiles, part_of_a_file_that_ends_before_it_is_refused) {
   const std::string path = write("records", "aaabbb");
-  RecordReader records({path, 0, 9}, 3);
+  RecordReader records({path, 0, 9, false, "", {}}, 3);
   EXPECT_EQ(message_of([&] {
               for (std::string_view record; records.next(record);) {
               }
@@ -155,4 +155,15 @@ TEST(KeyRanges, of_an_empty_or_a_uniform_sample_use_one_task_for_each_key) {
 }
 
 }  // namespace
+TEST_F(RecordFiles, what_the_function_throws_is_said_with_file_and_record) {
+  const std::string path = write("records", "one two bad ten ");
+  for (const uint64_t split_bytes : {4, 100})
+    EXPECT_EQ(message_of([&] {
+                RecordSplits({path}, 4, split_bytes).for_each_record(0, 1, [](std::string_view record) {
+                  if (record == "bad ") throw std::runtime_error("as it was told");
+                });
+              }),
+              path + ", record 2 (byte 8): as it was told");
+}
+
 }  // namespace spillway::mpid

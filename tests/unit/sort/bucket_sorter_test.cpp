@@ -79,6 +79,34 @@ TEST(BucketSorter, sorts_whatever_keys_are) {
     for (const uint64_t count : {0, 1, 2, 256, 257, 5000}) expect_sorted(random, count, kind);
 }
 
+// Whatever the keys are, nobody who waits for this process waits for all of a bucket.
+TEST(BucketSorter, calls_in_between) {
+  constexpr uint64_t kCount = 200'000;
+  Random random(test_seed());
+  const std::vector<std::function<std::string(uint64_t)>> kinds = {
+      [&](uint64_t) { return random_bytes(random, kKeyBytes); },
+      [](uint64_t) { return std::string("same"); },
+      [&](uint64_t) { return std::string(8, 'a') + random_bytes(random, 2); },
+      [](uint64_t i) { return std::to_string(1'000'000 + i / 5); },
+  };
+  for (const auto& kind : kinds)
+    for (const EqualKeys equal : {EqualKeys::unordered, EqualKeys::first_only}) {
+      const RecordLayout layout(kRecordBytes, 0, kKeyBytes, {KeyType::bytes, false}, equal);
+      std::string memory;
+      for (uint64_t i = 0; i < kCount; ++i) {
+        std::string record = kind(i);
+        record.resize(kRecordBytes + layout.extra_bytes(), '.');
+        memory += record;
+      }
+      uint64_t calls = 0;
+      BucketSorter sorter(layout, [&] { ++calls; });
+      sorter.sort({{memory.data(), memory.size()}}, kCount, {});
+      // For their prefixes, and for what they are ordered or compared by.
+      EXPECT_GE(calls, 2 * kCount / BucketSorter::kRecordsBetween - 1);
+      EXPECT_LE(calls, 100 * kCount / BucketSorter::kRecordsBetween);
+    }
+}
+
 // Positions lie behind records, and are not in the output.
 TEST(BucketSorter, orders_equal_keys_by_position) {
   Random random(test_seed());

@@ -91,6 +91,15 @@ TEST(MemoryPlanTest, chunks_are_smaller_where_buckets_are_many) {
   EXPECT_LE(many.chunk_bytes * many.bucket_count, 50 * kMiB);
 }
 
+// 16 TB on 6,144 of 8,192 processes, as the simulation of bench/sort has them.
+TEST(MemoryPlanTest, many_sorters_have_a_chunk_for_each_of_their_many_buckets) {
+  constexpr uint64_t kBytes = 16'000'000'000'000, kMemory = 1'750'000'000;
+  const MemoryPlan plan = MemoryPlan::make(records_of(kBytes), {6144, 6144, kMemory, kMemory / 2, true});
+  EXPECT_GE(plan.bucket_count, 49'152U);
+  EXPECT_EQ(plan.chunk_bytes, 8U << 10);
+  EXPECT_LE(plan.chunk_bytes * plan.bucket_count, kMemory / 2);
+}
+
 void expect_refused(const MemoryPlan::Records& records, uint64_t memory, uint64_t shared, const std::string& cause) {
   try {
     MemoryPlan::make(records, {2, 2, memory, shared, false});
@@ -113,6 +122,8 @@ TEST(MemoryPlanTest, too_little_is_refused) {
   expect_refused(records_of(kGiB), 47 * kMiB, kMuch, "47 MiB of memory for each process are too few");
   expect_refused(records_of(kGiB), kGiB, 8 * kMiB, "a process can have 8 MiB of shared memory (/dev/shm)");
   expect_refused(records_of(kMuch), 48 * kMiB, kMuch, "1048576 MiB are too many for 48 MiB");
+  // The chunks of all buckets would fit, what is known of those in the file would not.
+  expect_refused(records_of(20 * kGiB), 48 * kMiB, kMuch, "20480 MiB are too many for 48 MiB");
 }
 
 }  // namespace

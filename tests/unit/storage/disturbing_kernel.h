@@ -3,6 +3,7 @@
 // thread, and of those that it starts, to another thread of the same process, which answers them. Needs no privilege.
 #pragma once
 
+#include <linux/aio_abi.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/magic.h>
@@ -19,6 +20,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <future>
 #include <thread>
 
@@ -29,17 +31,22 @@ namespace spillway::storage {
 
 enum class Failure {
   none,
-  full,        // pwrite: ENOSPC
-  unwritable,  // pwrite: EIO
-  unreadable,  // pread: EIO
-  damaged,     // pread: a bit of each page is another
+  full,        // writes: ENOSPC
+  unwritable,  // writes: EIO
+  unreadable,  // reads: EIO
+  damaged,     // reads: a bit of each page is another
 };
+
+// How a device's failure shows first: in any transfer, or in one of those that were submitted (io_submit) and end
+// later, which are all taken then.
+enum class FirstFailure { anywhere, submitted };
 
 class DisturbingKernel {
  public:
-  // `failure` begins with the call of its kind that has this number; calls before it succeed in the end.
-  DisturbingKernel(uint64_t seed, Failure failure, uint64_t first_failing)
-      : random_(seed), failure_(failure), first_failing_(first_failing) {}
+  // `failure` begins with the transfer of its kind that has this number, or the next one that is `first`; transfers
+  // before it succeed in the end.
+  DisturbingKernel(uint64_t seed, Failure failure, uint64_t first_failing, FirstFailure first = FirstFailure::anywhere)
+      : random_(seed), failure_(failure), first_failing_(first_failing), first_(first) {}
 
   // Runs `work` in a thread of its own, for which the calls are disturbed.
   template <typename Work>
@@ -60,13 +67,22 @@ class DisturbingKernel {
 
  private:
   static constexpr uint64_t kBlock = 4096;
+  static constexpr uint64_t kMostSubmitted = 16;
+
+  struct Submitted {
+    iocb block{};  // first: the kernel tells of it by its address
+    int error = 0;
+
+    bool is_write() const { return block.aio_lio_opcode == IOCB_CMD_PWRITE; }
+  };
 
   static int install() {
     sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_pread64, 4, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_pwrite64, 3, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_submit, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_pread64, 5, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_pwrite64, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_submit, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_getevents, 2, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_fallocate, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
@@ -85,7 +101,9 @@ class DisturbingKernel {
       if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) continue;
       seccomp_notif_resp answer{call.id, 0, 0, 0};
       if (call.data.nr == __NR_io_submit)
-        answer_submission(answer);
+        answer_submission(call.data, answer);
+      else if (call.data.nr == __NR_io_getevents)
+        answer_wait(call.data, answer);
       else if (!is_storage(static_cast<int>(call.data.args[0])))
         answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
       else if (call.data.nr == __NR_fallocate)
@@ -102,12 +120,46 @@ class DisturbingKernel {
     return fstatfs(descriptor, &system) == 0 && system.f_type != PROC_SUPER_MAGIC;
   }
 
-  // Of several requests to several files, those that are refused are made again as calls of their own.
-  void answer_submission(seccomp_notif_resp& answer) {
-    if (failure_ != Failure::none || random_.one_in(2))
-      refuse(answer, EAGAIN);
-    else
-      answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+  // Requests that are refused are made again as calls of their own. Of those that are taken, some move less than they
+  // should, or nothing: what becomes of these is told when they are waited for.
+  void answer_submission(const seccomp_data& call, seccomp_notif_resp& answer) {
+    if (first_ == FirstFailure::anywhere && random_.one_in(2)) return refuse(answer, EAGAIN);
+    auto* const* blocks = reinterpret_cast<iocb* const*>(call.args[2]);
+    iocb* pointers[kMostSubmitted];
+    const auto count = static_cast<uint64_t>(call.args[1]);
+    SPILLWAY_CHECK(count <= kMostSubmitted);
+    for (uint64_t i = 0; i < count; ++i) {
+      Submitted& request = submitted_[i];
+      request = Submitted{*blocks[i], 0};
+      pointers[i] = &request.block;
+      request.error = failure_of(request.is_write(), true);
+      if (request.error == 0 && random_.one_in(4)) request.error = random_.one_in(2) ? EINTR : EAGAIN;
+      uint64_t bytes = request.block.aio_nbytes;
+      if (request.error != 0)
+        bytes = 0;
+      else if (bytes > kBlock && random_.one_in(2))
+        bytes = kBlock * (1 + random_.below(bytes / kBlock));
+      if (bytes != request.block.aio_nbytes) ++disturbed_;
+      request.block.aio_nbytes = bytes;
+    }
+    const long taken = syscall(SYS_io_submit, call.args[0], count, pointers);
+    if (taken < 0) return refuse(answer, errno);
+    answer.val = taken;
+  }
+
+  void answer_wait(const seccomp_data& call, seccomp_notif_resp& answer) {
+    if (random_.one_in(4)) return refuse(answer, EINTR);
+    auto* events = reinterpret_cast<io_event*>(call.args[3]);
+    const uint64_t most = random_.one_in(2) ? 1 : call.args[2];  // as when a signal comes in the middle
+    const long got = syscall(SYS_io_getevents, call.args[0], most, most, events, nullptr);
+    if (got < 0) return refuse(answer, errno);
+    for (long i = 0; i < got; ++i) {
+      const auto& request = *reinterpret_cast<const Submitted*>(events[i].obj);
+      if (request.error != 0) events[i].res = -request.error;
+      if (events[i].res > 0 && !request.is_write() && lies())
+        damage(reinterpret_cast<char*>(request.block.aio_buf), static_cast<uint64_t>(events[i].res));
+    }
+    answer.val = got;
   }
 
   void answer_allocation(seccomp_notif_resp& answer) {
@@ -119,10 +171,7 @@ class DisturbingKernel {
 
   void answer_transfer(const seccomp_data& call, seccomp_notif_resp& answer) {
     const bool is_write = call.nr == __NR_pwrite64;
-    if (const int error = failure_of(is_write)) {
-      has_failed_ = true;
-      return refuse(answer, error);
-    }
+    if (const int error = failure_of(is_write, false)) return refuse(answer, error);
     if (random_.one_in(4)) return refuse(answer, EINTR);
     const auto descriptor = static_cast<int>(call.args[0]);
     auto* data = reinterpret_cast<char*>(call.args[1]);
@@ -138,13 +187,19 @@ class DisturbingKernel {
     if (!is_write && lies()) damage(data, static_cast<uint64_t>(done));
   }
 
-  // An error, or 0.
-  int failure_of(bool is_write) {
+  // An error, or 0. What has failed goes on failing, however it is tried again.
+  int failure_of(bool is_write, bool is_submitted) {
     const uint64_t number = is_write ? ++writes_ : ++reads_;
-    if (number < first_failing_) return 0;
-    if (is_write) return failure_ == Failure::full ? ENOSPC : failure_ == Failure::unwritable ? EIO : 0;
-    return failure_ == Failure::unreadable ? EIO : 0;
+    const bool is_first = first_ == FirstFailure::anywhere || is_submitted;
+    if (number < first_failing_ || (!has_failed_ && !is_first)) return 0;
+    const int error = is_write ? error_of_write() : failure_ == Failure::unreadable ? EIO : 0;
+    if (error == 0) return 0;
+    if (!has_failed_ && is_submitted) dprintf(STDERR_FILENO, "a submitted transfer fails\n");
+    has_failed_ = true;
+    return error;
   }
+
+  int error_of_write() const { return failure_ == Failure::full ? ENOSPC : failure_ == Failure::unwritable ? EIO : 0; }
 
   bool lies() const { return failure_ == Failure::damaged && reads_ >= first_failing_; }
 
@@ -162,6 +217,8 @@ class DisturbingKernel {
   Random random_;
   Failure failure_;
   uint64_t first_failing_;
+  FirstFailure first_;
+  Submitted submitted_[kMostSubmitted];
   uint64_t reads_ = 0;
   uint64_t writes_ = 0;
   uint64_t disturbed_ = 0;

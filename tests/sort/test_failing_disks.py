@@ -1,0 +1,121 @@
+"""Disks that cannot be read, or are full in the middle of a sort: named, and nothing is left. It takes root."""
+
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import time
+from pathlib import Path
+from typing import Callable, Iterator, List, NamedTuple
+
+import pytest
+from record_files import random_keys, records, written
+from runner import Finished, Runner, outcome_within
+from standstill import TimeLimit
+from test_sort import LIMIT_S, is_being_written
+from unmounting import unmount
+
+pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
+
+MIB = 1 << 20
+BLOCK = 4096
+BLOCK_OF_FILE = 1  # FIBMAP, an ioctl
+
+
+class Disk(NamedTuple):
+    """What is beyond the image's end cannot be read."""
+
+    image: Path
+    folder: Path
+
+    def free_bytes(self) -> int:
+        status = os.statvfs(self.folder)
+        return status.f_bavail * status.f_frsize
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    """256 MiB, to which nothing is written but what is in files."""
+    place = Disk(tmp_path / "image", tmp_path / "disk")
+    place.image.touch()
+    os.truncate(place.image, 256 * MIB)
+    place.folder.mkdir()
+    made = ["mkfs.ext4", "-q", "-m", "0", "-b", str(BLOCK), "-O", "^has_journal", place.image]
+    for words in (made, ["mount", "-o", "loop,noatime", place.image, place.folder]):
+        try:
+            done = subprocess.run(words, capture_output=True, text=True)
+        except FileNotFoundError as error:
+            pytest.skip(f"NOT TESTED, a disk that fails: {error}")
+        if done.returncode != 0:
+            pytest.skip(f"NOT TESTED, a disk that fails: {done.stderr.strip()}")
+    yield place
+    unmount(place.folder)
+
+
+def names_in(folder: Path) -> List[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_an_input_that_cannot_be_read(sort: Callable[..., Finished], tmp_path: Path, disk: Disk) -> None:
+    source = written(disk.folder / "records", records(random_keys(500_000)))
+    with open(source, "rb") as file:
+        os.fsync(file)
+        late = struct.pack("i", source.stat().st_size // BLOCK * 3 // 4)
+        [block] = struct.unpack("i", fcntl.ioctl(file, BLOCK_OF_FILE, late))
+    os.truncate(disk.image, block * BLOCK)
+    message = sort("--output", tmp_path / "sorted", "-n", 2, "--memory", "96M", source, status=1).stderr
+    assert re.search(rf"rank \d of 2 on \S+: cannot read {source} at byte \d+: Input/output error\n  Remedy: ", message)
+    assert names_in(tmp_path) == ["disk", "image"]
+
+
+@pytest.fixture
+def start_sort(run: Runner, spillway: Path, flavour: str, tmp_path: Path, disk: Disk) -> Callable[[], subprocess.Popen]:
+    """Of 152 MiB that are spilled to the disk."""
+
+    def start() -> subprocess.Popen:
+        source = written(tmp_path / "records", records(random_keys(1_600_000)))
+        own = ["--mpi", flavour, "--spill-dir", disk.folder, "--memory", "96M", "-n", 2]
+        return run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", source])
+
+    return start
+
+
+def wait_for(condition: Callable[[], bool], job: subprocess.Popen) -> None:
+    limit = TimeLimit(LIMIT_S)
+    while not condition() and job.poll() is None and limit.left_s() > 0:
+        time.sleep(0.001)
+
+
+def expect_the_end(job: subprocess.Popen, cause: str, tmp_path: Path) -> None:
+    _, message = outcome_within(job, LIMIT_S)
+    assert job.returncode == 1, message
+    assert re.search(rf"rank \d of 2 on \S+: cannot {cause}\n  Remedy: ", message), message
+    assert names_in(tmp_path) == ["disk", "image", "records"]
+
+
+def test_a_spill_file_that_cannot_be_read(
+    start_sort: Callable[[], subprocess.Popen], tmp_path: Path, disk: Disk
+) -> None:
+    job = start_sort()
+    wait_for(lambda: is_being_written(tmp_path), job)
+    os.truncate(disk.image, MIB)
+    cause = rf"read the spill file in {disk.folder} at byte \d+: Input/output error"
+    expect_the_end(job, cause, tmp_path)
+
+
+def test_a_spill_directory_that_others_fill(
+    start_sort: Callable[[], subprocess.Popen], tmp_path: Path, disk: Disk
+) -> None:
+    free = disk.free_bytes()
+    job = start_sort()
+    wait_for(lambda: disk.free_bytes() < free - 4 * MIB, job)
+    with open(disk.folder / "other", "wb", buffering=0) as other:
+        try:
+            while other.write(bytes(MIB)) == MIB:
+                pass
+        except OSError:
+            pass
+        cause = rf"write the spill file in {disk.folder} at byte \d+: No space left on device"
+        expect_the_end(job, cause, tmp_path)
+    assert names_in(disk.folder) == ["lost+found", "other"]
