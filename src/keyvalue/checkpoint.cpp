@@ -39,6 +39,8 @@ constexpr char kTokenVariable[] = "MPI_D_CHECKPOINT_TOKEN";  // of mpidrun's: th
 // Servers of network file systems keep what a host that is lost has locked until its lease ends: NFS's for 90 s.
 constexpr std::chrono::seconds kLockPatience{120};
 constexpr std::chrono::milliseconds kLockInterval{200};
+// A file is read where it is in pieces, and for each run from its own place: shorter ones take longer than to be sent.
+constexpr uint64_t kLeastRunBytes = 4 * shuffle::Run::kLeastPieceBytes;
 constexpr char kRoundDone[] = "spillway-round-%d-done";
 constexpr uint32_t kBroadcast = shuffle::kEndOfWindow;  // the partition of a block that is what the driver broadcast
 
@@ -241,7 +243,7 @@ void MapReduceCheckpoint::read_own_files() {
         directory_.open_with_parts(name, [](const OutputPart& part) { return !compression::is_as_kept(part); });
     if (reader) {
       compression::adopt_parts(parts_in(reader->note()));
-      read(name, std::move(reader));
+      read(i, std::move(reader));
     } else {
       directory_.remove(name);
     }
@@ -250,12 +252,13 @@ void MapReduceCheckpoint::read_own_files() {
   MPI_Bcast(&start_, 1, MPI_UINT32_T, 0, directory_.communicator());
 }
 
-void MapReduceCheckpoint::read(const std::string& name, std::unique_ptr<CheckpointReader> reader) {
+void MapReduceCheckpoint::read(size_t number, std::unique_ptr<CheckpointReader> reader) {
+  const std::string& name = directory_.names()[number];
   if (is_named(name, kOfATask)) {
     a_done_.at(static_cast<size_t>(first_number(name, kOfATask))) = 1;
   } else if (is_named(name, kOfOTasks)) {
     for (const int task : reader->numbers()) ++o_done_.at(static_cast<size_t>(task));
-    readers_.push_back(std::move(reader));
+    readers_.emplace(number, std::move(reader));
   }
 }
 
@@ -284,11 +287,24 @@ std::vector<int> MapReduceCheckpoint::o_tasks_done() const {
   return tasks;
 }
 
+std::vector<KeptRun> MapReduceCheckpoint::runs(const Route& to_a_tasks) const {
+  std::vector<KeptRun> found;
+  for (const auto& [number, reader] : readers_)
+    for (const KeptBlock& block : reader->blocks())
+      if (is_needed(block) && block.header.bytes >= kLeastRunBytes)
+        found.push_back({block.header.partition, number, reader->run_of(block)});
+  std::vector<KeptRun> runs = exchange_runs(directory_.communicator(), to_a_tasks, found);
+  std::vector<std::shared_ptr<const shuffle::RunFile>> files;
+  for (const std::string& name : directory_.names())
+    files.push_back(std::make_shared<shuffle::RunFile>(directory_.path_of(name)));
+  for (KeptRun& kept : runs) kept.run.file = files.at(kept.file);
+  return runs;
+}
+
 void MapReduceCheckpoint::send_again(const CheckpointDirectory::TakeBlock& send) {
-  for (const auto& reader : readers_)
-    reader->for_each_block([&](const shuffle::BlockHeader& header, const char* block) {
-      if (!is_a_task_done(static_cast<int>(header.partition))) send(header, block);
-    });
+  for (const auto& [number, reader] : readers_)
+    for (const KeptBlock& block : reader->blocks())
+      if (is_needed(block) && block.header.bytes < kLeastRunBytes) reader->read(block, send);
   readers_.clear();
 }
 

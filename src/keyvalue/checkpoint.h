@@ -2,8 +2,9 @@
 // ended, or those of the last rounds. A directory that all processes see holds files of keyvalue/checkpoint_file.h.
 //
 // MapReduce: each process writes what it sends into a file, and every few seconds, between two O tasks, it completes
-// the file with the numbers of the tasks whose records these are. Whoever starts the job again sends these records
-// instead of running the tasks, and leaves out A tasks that have ended. Part files of these tasks must be as they were,
+// the file with the numbers of the tasks whose records these are. When the job is started again, the tasks are not run:
+// A tasks find these records where they are, but for those of short blocks, which are sent. A tasks that have ended are
+// left out. Part files of these tasks must be as they were,
 // and get their names with all others.
 //
 // Iteration: each process writes what its A tasks send into a file of the round. A round is complete when process 0 has
@@ -18,6 +19,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -26,6 +28,7 @@
 #include "compression/output_parts.h"
 #include "keyvalue/checkpoint_file.h"
 #include "keyvalue/configuration.h"
+#include "keyvalue/kept_runs.h"
 #include "keyvalue/placement.h"
 #include "shuffle/sorted_list.h"
 
@@ -37,7 +40,7 @@ inline constexpr char kOfGathered[] = "spillway-gathered";
 // What both have in common: where the files are, of which job, and who says what.
 class CheckpointDirectory {
  public:
-  using TakeBlock = std::function<void(const shuffle::BlockHeader& header, const char* block)>;
+  using TakeBlock = CheckpointReader::TakeBlock;
 
   // Collective. Makes it where it is not there. Throws Failure where it is of another job.
   CheckpointDirectory(MPI_Comm communicator, const Placement& placement, const Configuration& configuration);
@@ -89,7 +92,9 @@ class MapReduceCheckpoint {
   bool is_restored() const;
   const CheckpointDirectory& directory() const { return directory_; }
   std::vector<int> o_tasks_done() const;
-  // What those tasks had sent, of which this process read some files; without what is for A tasks that have ended.
+  // Collective. What those tasks had sent to those of this process's A tasks that have not ended, of long blocks.
+  std::vector<KeptRun> runs(const Route& to_a_tasks) const;
+  // The short ones, of which this process read some files, to all such tasks. No runs() after it.
   void send_again(const CheckpointDirectory::TakeBlock& send);
 
   // A list that is going to be sent, of tasks that have not been committed. It must stay until release(), and what pads
@@ -110,7 +115,8 @@ class MapReduceCheckpoint {
  private:
   CheckpointWriter& writer();
   void read_own_files();
-  void read(const std::string& name, std::unique_ptr<CheckpointReader> reader);
+  void read(size_t number, std::unique_ptr<CheckpointReader> reader);
+  bool is_needed(const KeptBlock& block) const { return !is_a_task_done(static_cast<int>(block.header.partition)); }
   void share(std::vector<int>& done) const;
   void refuse_overlap() const;
 
@@ -118,7 +124,7 @@ class MapReduceCheckpoint {
   uint64_t interval_ns_;
   std::vector<int> o_done_;  // by task
   std::vector<int> a_done_;
-  std::vector<std::unique_ptr<CheckpointReader>> readers_;
+  std::map<size_t, std::unique_ptr<CheckpointReader>> readers_;  // by number of the name
   uint32_t start_ = 0;  // in the names of files: another one in each start
   int file_count_ = 0;
   std::unique_ptr<CheckpointWriter> writer_;

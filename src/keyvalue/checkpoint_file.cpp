@@ -20,34 +20,41 @@
 namespace spillway::keyvalue {
 namespace {
 
-constexpr uint64_t kMagic = 0x3430504343564b53;  // "SKVCCP04"
-constexpr size_t kReadBytes = 1 << 20;
-constexpr uint32_t kPadding = shuffle::kEndOfWindow - 1;  // the partition of a block that is nothing
+constexpr uint64_t kMagic = 0x3530504343564b53;  // "SKVCCP05"
+constexpr size_t kPieceBytes = shuffle::Run::kLeastPieceBytes;
+constexpr size_t kReadBytes = storage::kRequestBytes;
 constexpr std::string_view kPartial = ".partial";
+static_assert(kReadBytes % kPieceBytes == 0);
 
 // At the beginning, in a block of the disk of its own.
 struct Head {
   uint64_t magic;
   uint64_t job;
 };
-// Behind the blocks, the numbers and the note.
+// Behind the blocks, what is known of them, the checksums of their pieces, the numbers and the note.
 struct Tail {
   uint64_t blocks_end;
+  uint64_t block_count;
   uint64_t number_count;
   uint64_t note_bytes;
-  uint64_t hash;  // of all that comes before it
+  uint64_t longest_record;
+  uint64_t hash;  // of all that is between the blocks and this
   uint64_t magic;
 };
 
-class CheckpointHash {
- public:
-  CheckpointHash() { XXH3_64bits_reset(&state_); }
-  void add(const void* data, size_t bytes) { XXH3_64bits_update(&state_, data, bytes); }
-  uint64_t result() const { return XXH3_64bits_digest(&state_); }
+uint64_t piece_count(uint64_t bytes) { return (bytes + kPieceBytes - 1) / kPieceBytes; }
 
- private:
-  XXH3_state_t state_;
-};
+template <typename Item>
+void append(std::string& to, const Item* items, size_t count) {
+  to.append(reinterpret_cast<const char*>(items), count * sizeof(Item));
+}
+
+template <typename Item>
+const char* take(const char* from, std::vector<Item>& items, size_t count) {
+  items.resize(count);
+  if (count != 0) std::memcpy(items.data(), from, count * sizeof(Item));
+  return from + count * sizeof(Item);
+}
 
 [[noreturn]] void fail(const char* what, const std::string& path, int error) {
   throw Failure(MPI_D_ERR_CHECKPOINT, std::string("cannot ") + what + " " + path + ": " + std::strerror(error),
@@ -58,17 +65,48 @@ class CheckpointHash {
 
 }  // namespace
 
-struct CheckpointWriter::Hash : CheckpointHash {};
+// Of the file's bytes, as they come.
+class CheckpointWriter::Pieces {
+ public:
+  Pieces() { XXH3_64bits_reset(&state_); }
+
+  void add(const char* data, size_t bytes) {
+    while (bytes != 0) {
+      const size_t part = std::min(bytes, kPieceBytes - used_);
+      XXH3_64bits_update(&state_, data, part);
+      data += part;
+      bytes -= part;
+      used_ += part;
+      if (used_ == kPieceBytes) end_piece();
+    }
+  }
+
+  const std::vector<uint64_t>& finish() {
+    if (used_ != 0) end_piece();
+    return checksums_;
+  }
+
+ private:
+  void end_piece() {
+    checksums_.push_back(XXH3_64bits_digest(&state_));
+    XXH3_64bits_reset(&state_);
+    used_ = 0;
+  }
+
+  XXH3_state_t state_;
+  size_t used_ = 0;  // of the piece that has begun
+  std::vector<uint64_t> checksums_;
+};
 
 CheckpointWriter::CheckpointWriter(std::string path, uint64_t job)
-    : path_(std::move(path)), partial_path_(path_ + std::string(kPartial)), hash_(std::make_unique<Hash>()) {
+    : path_(std::move(path)), partial_path_(path_ + std::string(kPartial)), pieces_(std::make_unique<Pieces>()) {
   file_ = base::Descriptor(open(partial_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file_) fail("write", partial_path_, errno);
   const Head head{kMagic, job};
   own_.replace(sizeof head);
   std::memcpy(own_.data(), &head, sizeof head);
   writes_ = std::make_unique<compression::BackgroundWrites>(
-      file_.number(), [this](const char* data, size_t bytes) { hash_->add(data, bytes); });
+      file_.number(), [this](const char* data, size_t bytes) { pieces_->add(data, bytes); });
   write_padded(own_.data(), sizeof head);
 }
 
@@ -92,15 +130,22 @@ void CheckpointWriter::begin_write(const char* data, size_t bytes) {
 }
 
 void CheckpointWriter::write_padded(char* data, size_t bytes) {
-  const size_t padded = shuffle::ListMemory::padded(bytes);
-  const shuffle::BlockHeader padding{shuffle::kBlockVersion, kPadding, padded - bytes - sizeof padding, 0};
-  std::memcpy(data + bytes, &padding, sizeof padding);
-  std::memset(data + bytes + sizeof padding, 0, padding.bytes);
+  const size_t padded = shuffle::rounded_to_blocks(bytes);
+  std::memset(data + bytes, 0, padded - bytes);
   begin_write(data, padded);
 }
 
+void CheckpointWriter::add_entry(const char* block, size_t offset) {
+  KeptBlock& entry = blocks_.emplace_back();
+  entry.offset = begun_bytes_ + offset;
+  std::memcpy(&entry.header, block, sizeof entry.header);
+}
+
 void CheckpointWriter::add_list(shuffle::SortedList& list) {
-  if (list.bytes() != 0) write_padded(list.memory.data(), list.bytes());
+  if (list.bytes() == 0) return;
+  for (const shuffle::SortedList::Block& block : list.blocks) add_entry(list.memory.data() + block.offset, block.offset);
+  longest_record_ = std::max(longest_record_, list.longest_record);
+  write_padded(list.memory.data(), list.bytes());
 }
 
 void CheckpointWriter::release(const shuffle::SortedList& list) {
@@ -112,18 +157,21 @@ void CheckpointWriter::add_block(const shuffle::BlockHeader& header, const char*
   own_.replace(sizeof header + header.bytes);
   std::memcpy(own_.data(), &header, sizeof header);
   std::memcpy(own_.data() + sizeof header, content, header.bytes);
+  add_entry(own_.data(), 0);
+  longest_record_ = std::max(longest_record_, header.bytes);
   write_padded(own_.data(), sizeof header + header.bytes);
 }
 
 void CheckpointWriter::close(const std::vector<int>& numbers, const std::string& note) {
   wait_for_writes();
-  Tail tail{begun_bytes_, numbers.size(), note.size(), 0, kMagic};
-  end_.assign(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(int));
+  const std::vector<uint64_t>& checksums = pieces_->finish();
+  append(end_, blocks_.data(), blocks_.size());
+  append(end_, checksums.data(), checksums.size());
+  append(end_, numbers.data(), numbers.size());
   end_ += note;
-  end_.append(reinterpret_cast<const char*>(&tail), offsetof(Tail, hash));
-  hash_->add(end_.data(), end_.size());
-  tail.hash = hash_->result();
-  end_.append(reinterpret_cast<const char*>(&tail.hash), sizeof tail - offsetof(Tail, hash));
+  const uint64_t hash = XXH3_64bits(end_.data(), end_.size());
+  const Tail tail{begun_bytes_, blocks_.size(), numbers.size(), note.size(), longest_record_, hash, kMagic};
+  append(end_, &tail, 1);
   begin_write(end_.data(), end_.size());
 }
 
@@ -137,80 +185,96 @@ void CheckpointWriter::publish() {
 }
 
 CheckpointReader::CheckpointReader(std::string path) : path_(std::move(path)) {
-  open_file();
-  struct stat status {};
-  if (fstat(file_.number(), &status) != 0) fail("read", path_, errno);
-  size_ = static_cast<uint64_t>(status.st_size);
+  std::error_code error;
+  size_ = std::filesystem::file_size(path_, error);
+  if (error) fail("read", path_, error.value());
+  if (size_ < storage::kBlockBytes) return;
   Head head{};
-  if (size_ >= sizeof head && read_at(0, &head, sizeof head) && head.magic == kMagic) job_ = head.job;
+  read_at(0, &head, sizeof head);
+  if (head.magic == kMagic) job_ = head.job;
 }
 
-bool CheckpointReader::read_at(uint64_t offset, void* data, size_t bytes) const {
+// A file is open only while it is read: there may be thousands.
+void CheckpointReader::read_at(uint64_t offset, void* data, size_t bytes) const {
+  const base::Descriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) fail("read", path_, errno);
   for (size_t done = 0; done < bytes;) {
     const ssize_t got =
-        pread(file_.number(), static_cast<char*>(data) + done, bytes - done, static_cast<off_t>(offset + done));
+        pread(file.number(), static_cast<char*>(data) + done, bytes - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
+    if (got < 0) fail("read", path_, errno);
+    if (got == 0) throw Failure(MPI_D_ERR_CHECKPOINT, path_ + " has changed while it was read", "start the job again");
     done += static_cast<size_t>(got);
+  }
+}
+
+bool CheckpointReader::is_whole() { return job_ != 0 && read_end() && are_pieces_whole(); }
+
+bool CheckpointReader::read_end() {
+  Tail tail{};
+  if (size_ < storage::kBlockBytes + sizeof tail) return false;
+  const uint64_t end_bytes = size_ - sizeof tail;
+  read_at(end_bytes, &tail, sizeof tail);
+  if (tail.magic != kMagic || tail.blocks_end > end_bytes || tail.block_count > size_ || tail.number_count > size_ ||
+      tail.note_bytes > size_)
+    return false;
+  const uint64_t pieces = piece_count(tail.blocks_end);
+  std::string end(end_bytes - tail.blocks_end, '\0');
+  if (end.size() != tail.block_count * sizeof(KeptBlock) + pieces * sizeof(uint64_t) +
+                        tail.number_count * sizeof(int) + tail.note_bytes)
+    return false;
+  read_at(tail.blocks_end, end.data(), end.size());
+  if (XXH3_64bits(end.data(), end.size()) != tail.hash) return false;
+  blocks_end_ = tail.blocks_end;
+  longest_record_ = tail.longest_record;
+  const char* from = take(end.data(), blocks_, tail.block_count);
+  from = take(from, checksums_, pieces);
+  from = take(from, numbers_, tail.number_count);
+  note_.assign(from, tail.note_bytes);
+  return true;
+}
+
+bool CheckpointReader::are_pieces_whole() const {
+  const shuffle::RunFile file(path_);
+  const shuffle::AlignedBuffer pieces = shuffle::aligned_buffer(std::min<uint64_t>(kReadBytes, blocks_end_));
+  const uint64_t* checksum = checksums_.data();
+  for (uint64_t offset = 0; offset < blocks_end_; offset += kReadBytes) {
+    const uint64_t bytes = std::min<uint64_t>(kReadBytes, blocks_end_ - offset);
+    if (const int error = file.try_read(pieces.get(), bytes, offset)) fail("read", path_, error);
+    for (uint64_t done = 0; done < bytes; done += kPieceBytes)
+      if (shuffle::piece_checksum(pieces.get() + done, std::min<uint64_t>(kPieceBytes, bytes - done)) != *checksum++)
+        return false;
   }
   return true;
 }
 
-void CheckpointReader::open_file() {
-  file_ = base::Descriptor(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file_) fail("read", path_, errno);
+void CheckpointReader::for_each_block(const TakeBlock& take) const {
+  for (const KeptBlock& block : blocks_) read(block, take);
 }
 
-// There may be thousands of them.
-bool CheckpointReader::is_whole() {
-  const bool is_whole = has_whole_content();
-  file_.close();
-  return is_whole;
+void CheckpointReader::read(const KeptBlock& block, const TakeBlock& take) const {
+  std::string bytes(sizeof block.header + block.header.bytes, '\0');
+  read_at(block.offset, bytes.data(), bytes.size());
+  take(block.header, bytes.data());
 }
 
-bool CheckpointReader::has_whole_content() {
-  Tail tail{};
-  if (job_ == 0 || size_ < storage::kBlockBytes + sizeof tail || !read_at(size_ - sizeof tail, &tail, sizeof tail))
-    return false;
-  const uint64_t note_end = size_ - sizeof tail;
-  if (tail.magic != kMagic || tail.blocks_end < storage::kBlockBytes || tail.blocks_end > note_end ||
-      note_end - tail.blocks_end != tail.number_count * sizeof(int) + tail.note_bytes)
-    return false;
-  CheckpointHash hash;
-  std::string chunk(kReadBytes, '\0');
-  const uint64_t hashed_end = note_end + offsetof(Tail, hash);
-  for (uint64_t offset = 0; offset < hashed_end; offset += chunk.size()) {
-    const size_t bytes = std::min<uint64_t>(chunk.size(), hashed_end - offset);
-    if (!read_at(offset, chunk.data(), bytes)) return false;
-    hash.add(chunk.data(), bytes);
-  }
-  if (hash.result() != tail.hash) return false;
-  blocks_end_ = tail.blocks_end;
-  numbers_.resize(tail.number_count);
-  note_.resize(tail.note_bytes);
-  return read_at(blocks_end_, numbers_.data(), numbers_.size() * sizeof(int)) &&
-         read_at(note_end - note_.size(), note_.data(), note_.size());
-}
-
-void CheckpointReader::for_each_block(
-    const std::function<void(const shuffle::BlockHeader& header, const char* block)>& take) {
-  open_file();
-  std::string block;
-  uint64_t next = 0;
-  for (uint64_t offset = storage::kBlockBytes; offset < blocks_end_; offset = next) {
-    shuffle::BlockHeader header{};
-    bool is_read = blocks_end_ - offset >= sizeof header && read_at(offset, &header, sizeof header) &&
-                   header.bytes <= blocks_end_ - offset - sizeof header;
-    next = offset + sizeof header + header.bytes;
-    if (is_read && header.partition == kPadding) continue;
-    if (is_read) {
-      block.resize(sizeof header + header.bytes);
-      is_read = read_at(offset, block.data(), block.size());
-    }
-    if (!is_read) throw Failure(MPI_D_ERR_CHECKPOINT, path_ + " has changed while it was read", "start the job again");
-    take(header, block.data());
-  }
-  file_.close();
+shuffle::Run CheckpointReader::run_of(const KeptBlock& block) const {
+  const uint64_t begin = block.offset + sizeof block.header;
+  const uint64_t end = begin + block.header.bytes;
+  const uint64_t first = begin / kPieceBytes;
+  const uint64_t pieces_end = piece_count(end);
+  shuffle::Run run;
+  run.bytes = block.header.bytes;
+  run.records = block.header.records;
+  run.is_spilled = true;
+  run.offset = first * kPieceBytes;
+  run.bytes_before = begin - run.offset;
+  run.bytes_behind = std::min(pieces_end * kPieceBytes, blocks_end_) - end;
+  run.piece_bytes = kPieceBytes;
+  run.checksums.assign(checksums_.begin() + static_cast<ptrdiff_t>(first),
+                       checksums_.begin() + static_cast<ptrdiff_t>(pieces_end));
+  run.longest_record = std::min(longest_record_, run.bytes);
+  return run;
 }
 
 std::vector<std::string> checkpoint_names(const std::string& directory) {

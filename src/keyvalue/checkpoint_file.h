@@ -1,7 +1,7 @@
 // A file of a checkpoint: blocks of records, a list of numbers and a note, complete or not there at all.
 //
-// It has another name until it is on the disk as a whole; a checksum of everything at its end tells one that was
-// damaged later. Its first bytes say of which job it is. Only the user may read it. Without MPI; errors are Failures of
+// It has another name until it is on the disk as a whole; checksums at its end, of each piece of the blocks and of that
+// end, tell one that was damaged later. Its first bytes say of which job it is. Only the user may read it. Without MPI; errors are Failures of
 // MPI_D_ERR_CHECKPOINT, which name the file.
 #pragma once
 
@@ -9,15 +9,24 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/descriptor.h"
 #include "compression/background_writes.h"
 #include "shuffle/list_memory.h"
 #include "shuffle/record_format.h"
+#include "shuffle/run.h"
 #include "shuffle/sorted_list.h"
 
 namespace spillway::keyvalue {
+
+// A block in such a file.
+struct KeptBlock {
+  uint64_t offset;  // of its header, whose bytes are 0 in an empty one
+  shuffle::BlockHeader header;
+};
+static_assert(sizeof(KeptBlock) == 32 && std::is_trivially_copyable_v<KeptBlock>);
 
 // A thread writes lists from where they were sorted, with O_DIRECT where the file system takes it: the sender of the
 // records waits for neither the disk nor a copy, and little is left to be synced.
@@ -29,7 +38,8 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Sets what pads the list, which is written when those before are. It must stay until release().
+  // Sets what pads the list to whole blocks of the disk, which is written when those before are. It must stay until
+  // release().
   void add_list(shuffle::SortedList& list);
   // Waits until that list is written.
   void release(const shuffle::SortedList& list);
@@ -41,7 +51,8 @@ class CheckpointWriter {
   void publish();
 
  private:
-  struct Hash;
+  class Pieces;
+  void add_entry(const char* block, size_t offset);
   // Whole blocks of the disk, `bytes` of them used.
   void write_padded(char* data, size_t bytes);
   void begin_write(const char* data, size_t bytes);
@@ -52,37 +63,48 @@ class CheckpointWriter {
   const std::string path_;
   const std::string partial_path_;
   base::Descriptor file_;
-  std::unique_ptr<Hash> hash_;  // of all that has been written
-  shuffle::ListMemory own_;     // of what is no list
+  std::unique_ptr<Pieces> pieces_;  // of all that has been written
+  shuffle::ListMemory own_;         // of what is no list
+  std::vector<KeptBlock> blocks_;
   std::string end_;
   uint64_t begun_bytes_ = 0;
+  uint64_t longest_record_ = 0;
   bool is_published_ = false;
   std::unique_ptr<compression::BackgroundWrites> writes_;  // last: it writes from the others until it ends
 };
 
 class CheckpointReader {
  public:
+  using TakeBlock = std::function<void(const shuffle::BlockHeader& header, const char* block)>;
+
   explicit CheckpointReader(std::string path);
 
   uint64_t job() const { return job_; }
-  // Reads all of it, and closes it until it is read again. False where it is not what was written.
+  // Reads all of it. False where it is not what was written.
   bool is_whole();
-  // REQUIRES, as the next one: is_whole().
+  // REQUIRES, as the next ones: is_whole().
   const std::vector<int>& numbers() const { return numbers_; }
   const std::string& note() const { return note_; }
-  // Calls with each block, with its header, which stays until `take` returns.
-  void for_each_block(const std::function<void(const shuffle::BlockHeader& header, const char* block)>& take);
+  const std::vector<KeptBlock>& blocks() const { return blocks_; }
+  // Calls with each block, with its header, which stays until `take` returns. REQUIRES, as the next two: a block of
+  // blocks().
+  void for_each_block(const TakeBlock& take) const;
+  void read(const KeptBlock& block, const TakeBlock& take) const;
+  // What is read where it is, but for the name of its file.
+  shuffle::Run run_of(const KeptBlock& block) const;
 
  private:
-  void open_file();
-  bool has_whole_content();
-  bool read_at(uint64_t offset, void* data, size_t bytes) const;
+  bool read_end();
+  bool are_pieces_whole() const;
+  void read_at(uint64_t offset, void* data, size_t bytes) const;
 
   const std::string path_;
-  base::Descriptor file_;
   uint64_t size_ = 0;
   uint64_t job_ = 0;
   uint64_t blocks_end_ = 0;
+  uint64_t longest_record_ = 0;
+  std::vector<KeptBlock> blocks_;
+  std::vector<uint64_t> checksums_;
   std::vector<int> numbers_;
   std::string note_;
 };

@@ -38,6 +38,8 @@ void MapReduceJob::begin_from_checkpoint() {
   gathers_->commit();
   if (control_ && placement_.process() == 0) control_->tell_done(checkpoint_->o_tasks_done(), a_tasks_done());
   MPI_Barrier(communicator_);  // nobody is given one of these, or keeps something before that is on the disk
+  for (KeptRun& kept : checkpoint_->runs(shuffle_->route()))
+    store_->deliver(placement_.process(), kept.partition, std::move(kept.run));
   checkpoint_->send_again([this](const shuffle::BlockHeader& header, const char* block) {
     shuffle_->send_block(header, block);
     report_sometimes();

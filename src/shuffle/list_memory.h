@@ -3,9 +3,8 @@
 
 #include <cstddef>
 
-#include "shuffle/record_format.h"
 #include "shuffle/run_cursor.h"
-#include "storage/spill_file.h"
+#include "shuffle/spill_space.h"
 
 namespace spillway::shuffle {
 
@@ -15,16 +14,11 @@ class ListMemory {
   const char* data() const { return memory_.get(); }
   size_t capacity() const { return capacity_; }
 
-  // Up to a border of blocks, with a header behind what has so many bytes.
-  static size_t padded(size_t bytes) {
-    return (bytes + sizeof(BlockHeader) + storage::kBlockBytes - 1) / storage::kBlockBytes * storage::kBlockBytes;
-  }
-
-  // With room for what pads it. What was there before is gone.
+  // With room for what pads it to whole blocks of the disk. What was there before is gone.
   void replace(size_t capacity) {
     memory_.reset();
     capacity_ = 0;
-    memory_ = aligned_buffer(padded(capacity));
+    memory_ = aligned_buffer(rounded_to_blocks(capacity));
     capacity_ = capacity;
   }
 

@@ -59,6 +59,7 @@ uint64_t piece_checksum(const char* piece, size_t bytes);
 
 // A chunk of a spilled run that somebody else is to read: some pieces.
 struct ReadRequest {
+  const RunFile* file = nullptr;  // else the spill file
   uint64_t offset = 0;
   uint64_t bytes = 0;  // that belong to the run
   size_t piece_bytes = 0;
@@ -91,6 +92,7 @@ class SpilledCursor : public RunCursor {
   bool take_chunk();
   bool gather_straddling();
   void gather(size_t bytes);
+  [[noreturn]] void fail_for_damage() const;
 
   const Run& run_;
   SpillSpace& space_;

@@ -13,7 +13,6 @@
 namespace spillway::shuffle {
 namespace {
 
-constexpr uint64_t kLeastPieceBytes = 16 << 10;
 constexpr uint64_t kMostChunkBytes = 512 << 10;
 constexpr size_t kCombiningFan = 16;
 constexpr size_t kMemoryFan = 256;
@@ -22,7 +21,7 @@ constexpr uint64_t kBuffersShare = 4;  // of the memory is for one buffer of eac
 
 // As large as a chunk of a merge of the most runs may be: so checksums take little memory.
 size_t piece_bytes_for(uint64_t memory_bytes) {
-  return std::bit_floor(std::clamp(memory_bytes / kBuffersShare / kMostSpilledFan, kLeastPieceBytes, kMostChunkBytes));
+  return std::bit_floor(std::clamp(memory_bytes / kBuffersShare / kMostSpilledFan, Run::kLeastPieceBytes, kMostChunkBytes));
 }
 
 }  // namespace
@@ -211,7 +210,7 @@ Run RunStore::merge(const Job& job) {
 
 void RunStore::discard(std::vector<Run>& runs) {
   for (const Run& run : runs)
-    if (run.is_spilled) space_.release(run.offset, run.bytes);
+    if (run.is_spilled && !run.file) space_.release(run.offset, run.bytes);
   runs.clear();
 }
 

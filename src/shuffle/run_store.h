@@ -1,4 +1,5 @@
-// What has come for the partitions of this process: sorted runs, in memory up to a limit, then in the spill file.
+// What has come for the partitions of this process: sorted runs, in memory up to a limit, then in the spill file. Runs
+// in a file that stays are read from there.
 //
 // A thread of the store's own works while others compute and communicate. Above three quarters of the limit it merges
 // all that one partition has in memory, of the partition that has most, into one run in the spill file. Where a
@@ -51,7 +52,7 @@ class RunStore : public BlockSink, private ReadAhead {
 
   // Waits until the store is within its limit, or cannot be.
   void charge(uint64_t bytes) override;
-  void deliver(int sender, uint32_t partition, Run run) override;
+  void deliver(int sender, uint32_t partition, Run run) override;  // in memory, or in a file that stays
   void end_window(int /*sender*/) override {}
   void end(int /*sender*/) override {}
   // Nothing more is delivered. Waits until what is to be merged has been.

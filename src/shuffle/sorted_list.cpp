@@ -88,13 +88,14 @@ void sort_entries(const SendList& list, const KeyOrder& order, const Entry* from
   }
 }
 
-char* copy_records(const SendList& list, const Entry* begin, const Entry* end, char* to) {
+char* copy_records(const SendList& list, const Entry* begin, const Entry* end, char* to, uint64_t& longest) {
   for (const Entry* entry = begin; entry != end; ++entry) {
     Record record;
     const char* from = list.record_at(*entry);
     const size_t bytes = static_cast<size_t>(read_record(from, list.end(), record) - from);
     std::memcpy(to, from, bytes);
     to += bytes;
+    longest = std::max<uint64_t>(longest, bytes);
   }
   return to;
 }
@@ -110,6 +111,7 @@ void sort_list(SendList& list, const KeyOrder& order, uint32_t partition_count, 
     sorted.memory.replace(std::max(most, list.usual_bytes()));
   sorted.blocks.clear();
   sorted.records = list.entries().size();
+  sorted.longest_record = 0;
   std::vector<uint32_t> bucket_ends;
   char* to = sorted.memory.data();
   for (uint32_t partition = 0; partition < partition_count; ++partition) {
@@ -125,7 +127,7 @@ void sort_list(SendList& list, const KeyOrder& order, uint32_t partition_count, 
     }
     const Entry* end = begin + count;
     char* records = to + sizeof(BlockHeader);
-    char* after = copy_records(list, begin, end, records);
+    char* after = copy_records(list, begin, end, records, sorted.longest_record);
     const BlockHeader header{kBlockVersion, partition, static_cast<uint64_t>(after - records),
                              static_cast<uint64_t>(end - begin)};
     std::memcpy(to, &header, sizeof header);

@@ -156,6 +156,24 @@ def test_job_may_be_started_again_by_hand_and_with_other_processes(
     assert tasks_of(tmp_path / "tasks")["o0"] == 1
 
 
+@pytest.mark.parametrize(
+    "killed_at, processes, memory", [("o9", 3, "1M"), ("o11", 1, "64M"), ("a3", 2, "256K"), ("a1", 4, "64M")]
+)
+def test_long_blocks_are_read_where_they_are(
+    run_with_checkpoint: Callable, tmp_path: Path, nothing_left_behind: None, killed_at: str, processes: int, memory: str
+) -> None:
+    records = 60_000  # 200 KiB from each O task for each A task
+    words = [f"killed-at={killed_at}", f"records={records}"]
+    run_with_checkpoint([], *words, status=None)
+    begun = tasks_of(tmp_path / "tasks")
+    options = ["-n", processes, "--mpid-memory", memory]
+    _, report = run_with_checkpoint(options, *words)
+    check_parts(received_records(tmp_path / "out", A_TASKS), sent_records(O_TASKS, records))
+    restored = sum(count for task, count in (tasks_of(tmp_path / "tasks") - begun).items() if task[0] == "o")
+    assert restored == report["o_tasks_done"] <= O_TASKS - (O_TASKS if killed_at[0] == "a" else 8)
+    assert report["sent_bytes"] < (report["o_tasks_done"] + 1) * records * RECORD_BYTES
+
+
 def test_plain_launcher_needs_no_mpidrun(
     run_records: Callable[..., Finished], tmp_path: Path, nothing_left_behind: None
 ) -> None:

@@ -1,0 +1,54 @@
+#include "shuffle/run_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+
+namespace spillway::shuffle {
+namespace {
+
+int read_all(int file, char* to, uint64_t bytes, uint64_t offset) {
+  for (uint64_t done = 0; done < bytes;) {
+    const ssize_t got = pread(file, to + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got < 0 ? errno : EIO;
+    done += static_cast<uint64_t>(got);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int RunFile::try_read(void* data, uint64_t bytes, uint64_t offset) const {
+  auto* to = static_cast<char*>(data);
+  const base::Descriptor direct(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
+  if (!direct && errno != EINVAL) return errno;
+  const int error = direct ? read_all(direct.number(), to, bytes, offset) : EINVAL;
+  if (error != EINVAL) return error;
+  const base::Descriptor cached(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  return cached ? read_all(cached.number(), to, bytes, offset) : errno;
+}
+
+void RunFile::read(void* data, uint64_t bytes, uint64_t offset) const {
+  if (const int error = try_read(data, bytes, offset))
+    base::fatal(
+        "cannot read %.1000s at byte %llu\n"
+        "  Cause:  %s.\n"
+        "  Remedy: check the device and whether somebody has removed the file, and start the job again.",
+        path_.c_str(), static_cast<unsigned long long>(offset), strerrordesc_np(error));
+}
+
+void RunFile::fail_for_damage() const {
+  base::fatal(
+      "%.1000s has changed since the job began\n"
+      "  Cause:  checksums differ; the device, its cable or driver, the machine's memory, or somebody has written to it.\n"
+      "  Remedy: look into the system's log (dmesg), and start the job again, which then does not use what is damaged.",
+      path_.c_str());
+}
+
+}  // namespace spillway::shuffle
