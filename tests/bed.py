@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence
 
 import pytest
+from held_processes import VARIABLES as HELD_VARIABLES
 from marked_processes import MARK_VARIABLE
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
@@ -42,7 +43,7 @@ def made_bed(kind: str, folder: Path) -> Iterator[Bed]:
 def made_network(folder: Path) -> Iterator[Network]:
     with ExitStack() as stack:
         try:
-            network = stack.enter_context(Network(folder, HOSTS, kept=[MARK_VARIABLE]))
+            network = stack.enter_context(Network(folder, HOSTS, kept=[MARK_VARIABLE, *HELD_VARIABLES]))
         except CannotMakeNetwork as reason:
             pytest.skip(f"no network of several hosts can be made here: {reason}")
         yield network

@@ -13,6 +13,7 @@ from typing import Callable, Dict, Iterator, List, Set
 
 import pytest
 from bed import BEDS, Bed, made_bed
+from held_processes import Gate
 from marked_processes import kill_marked, marked_processes
 from plain_mpi import plain_mpi_words
 from runner import DISAPPEARANCE_S, SESSIONS_VARIABLE, Runner, still_there
@@ -168,6 +169,16 @@ def spill_dir(build_dir: Path) -> Iterator[Path]:
     folder.mkdir(parents=True)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def gate(build_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
+    """Where processes of a job wait until the test opens it."""
+    library = build_dir / "lib" / "spillway" / "tests" / "libheld-at-call.so"
+    assert library.is_file(), f"{library} has not been built"
+    gate = Gate(library, tmp_path_factory.mktemp("gate"))
+    yield gate
+    gate.open()
 
 
 @pytest.fixture

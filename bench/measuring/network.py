@@ -87,7 +87,7 @@ def _shape(rate: str) -> Sequence[str]:
 class Network:
     """In use from entering to leaving. `hosts` are the addresses of so many hosts, `address` is this machine's own
     among them. Each link has a rate in each direction, in the words of tc(8). Programs elsewhere get the variables
-    `kept` of the environment.
+    `kept` of the environment that are there.
 
     Hosts share memory unless they have `own_ipc`: by the IPC namespace UCX, which is below MPICH, tells whether two
     ranks are on one machine, and if so goes past the links. (If not, Debian's MPICH 4.0 sends over TCP, after which
@@ -111,7 +111,7 @@ class Network:
         self.prefix = "spw" + uuid.uuid4().hex[:6]
         self._host_count = host_count
         self._rate = rate
-        self._kept = " ".join(f'{name}="${name}"' for name in kept)
+        self._kept = " ".join(f'${{{name}+{name}="${name}"}}' for name in kept)
         self._ipc = "--ipc" if own_ipc else ""
         self._limit = limit
         self._remote_shell = folder / "remote-shell"

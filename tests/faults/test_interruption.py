@@ -47,10 +47,12 @@ def test_signal_to_the_front_end_ends_the_job(run, job_command, flavour, number)
     assert_says(stderr, f"spillway: the job was ended by signal {int(number)} ")
 
 
-def test_signal_that_is_ignored_from_the_start_stays_ignored(run, job_command, flavour):
-    command = job_command(flavour, "slow_messages")
+def test_signal_that_is_ignored_from_the_start_stays_ignored(run, job_command, flavour, tmp_path):
+    may_end = tmp_path / "may-end"
+    command = [*job_command(flavour, "slow_messages"), may_end]
     process = started(run, command, "passes messages", 1, lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
+    may_end.touch()
     outcome_within(process, 30)
     assert process.returncode == 0
 
@@ -191,11 +193,13 @@ def stopped(run, command, *line):
     return process, pids
 
 
-def test_stopped_job_stands_still_and_goes_on(run, job_command, flavour):
-    process, pids = stopped(run, job_command(flavour, "slow_messages"), "passes messages")
+def test_stopped_job_stands_still_and_goes_on(run, job_command, flavour, tmp_path):
+    may_end = tmp_path / "may-end"
+    process, pids = stopped(run, [*job_command(flavour, "slow_messages"), may_end], "passes messages")
     time.sleep(0.5)
     assert {state_of(pid) for pid in pids} == {"T"}
     process.send_signal(signal.SIGCONT)
+    may_end.touch()
     outcome_within(process, 30)
     assert process.returncode == 0
 

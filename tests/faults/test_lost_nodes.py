@@ -25,9 +25,16 @@ def waiting_job(run, job_command, flavour):
 
 
 @pytest.fixture
-def slow_job(run, job_command, flavour):
-    """A job of one rank per node that ends well after some seconds."""
-    job = run.start(job_command(flavour, "slow_messages", "--ranks-per-node", "1"), preexec_fn=heed_signals)
+def may_end(tmp_path):
+    """A file without which slow_job goes on."""
+    return tmp_path / "may-end"
+
+
+@pytest.fixture
+def slow_job(run, job_command, flavour, may_end):
+    """A job of one rank per node that ends well some seconds after it may."""
+    command = job_command(flavour, "slow_messages", "--ranks-per-node", "1")
+    job = run.start([*command, may_end], preexec_fn=heed_signals)
     wait_for_line(job, "passes messages")
     return job
 
@@ -58,27 +65,29 @@ def test_stopped_agent_of_a_node_is_as_good_as_killed(run, waiting_job):
     assert "stopped it (SIGSTOP)" in errors
 
 
-def test_agent_that_is_stopped_for_a_moment_is_not_lost(run, slow_job):
+def test_agent_that_is_stopped_for_a_moment_is_not_lost(run, slow_job, may_end):
     _, of_nodes = agents(run)
     os.kill(of_nodes[-1], signal.SIGSTOP)
     time.sleep(3)
     assert state_of(of_nodes[-1]) == "T"
     os.kill(of_nodes[-1], signal.SIGCONT)
+    may_end.touch()
     _, errors = outcome_within(slow_job, 30)
     assert slow_job.returncode == 0, errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU])
-def test_signals_that_are_for_ranks_do_not_end_agents_of_nodes(run, slow_job, number):
+def test_signals_that_are_for_ranks_do_not_end_agents_of_nodes(run, slow_job, may_end, number):
     _, of_nodes = agents(run)
     assert len(of_nodes) == RANKS
     for agent in of_nodes:
         os.kill(agent, number)
+    may_end.touch()
     _, errors = outcome_within(slow_job, 30)
     assert slow_job.returncode == 0, errors
 
 
-def test_stranger_who_speaks_another_version_does_not_end_the_job(run, slow_job):
+def test_stranger_who_speaks_another_version_does_not_end_the_job(run, slow_job, may_end):
     _, of_nodes = agents(run)
     environment = (Path("/proc") / str(of_nodes[0]) / "environ").read_text().split("\0")
     [where] = [word for word in environment if word.startswith("SPILLWAY_JOIN=")]
@@ -87,6 +96,7 @@ def test_stranger_who_speaks_another_version_does_not_end_the_job(run, slow_job)
     with socket.create_connection((address, int(port)), timeout=5) as stranger:
         stranger.sendall(struct.pack("<IIIiiII", magic, another_version, join, -1, 0, 0, 0))
         assert stranger.recv(1) == b""
+    may_end.touch()
     _, errors = outcome_within(slow_job, 30)
     assert slow_job.returncode == 0, errors
 

@@ -6,11 +6,13 @@ import re
 import signal
 import threading
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Sequence, Tuple
 
 import pytest
 from cases import in_turns
+from held_processes import Gate
 from marked_processes import marked_processes
 from runner import Runner
 from standstill import TimeLimit
@@ -240,36 +242,46 @@ def test_wrong_numbers_are_refused(
     assert f"{name} OUTPUT" in run(key_value_program(name), status=2).stderr
 
 
-def wait_for(path: Path) -> None:
-    limit = TimeLimit(30)
-    while not path.exists() and limit.left_s() > 0:
-        time.sleep(0.001)
+def round_that_is_done(checkpoint: Path, number: int) -> Path:
+    return checkpoint / f"spillway-round-{number}-done"
 
 
-def kill_one_after_rounds(run: Runner, program: Path, checkpoint: Path) -> threading.Thread:
-    """Kills a process of the program when its checkpoint has three rounds."""
+@contextmanager
+def one_killed_at_gate(run: Runner, gate: Gate, is_of_program: Callable[[int], bool]) -> Iterator[None]:
+    """Kills the last process of a program when one is held."""
 
     def watch() -> None:
-        wait_for(checkpoint / "spillway-round-0-done")
-        victims = [pid for pid in marked_processes(run.mark) if os.readlink(f"/proc/{pid}/exe") == str(program)]
-        wait_for(checkpoint / "spillway-round-2-done")
-        os.kill(max(victims), signal.SIGKILL)
+        limit = TimeLimit(30)
+        while not gate.is_anybody_there() and limit.left_s() > 0:
+            time.sleep(0.005)
+        victims = []
+        for pid in marked_processes(run.mark):
+            with suppress(OSError):  # it has ended meanwhile
+                victims += [pid] if is_of_program(pid) else []
+        if victims and gate.is_anybody_there():
+            os.kill(max(victims), signal.SIGKILL)
+        gate.open()
 
     thread = threading.Thread(target=watch)
     thread.start()
-    return thread
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 @pytest.fixture
-def run_killed(run: Runner, run_job: Callable, key_value_program: Callable, tmp_path: Path) -> Callable[..., str]:
+def run_killed(
+    run: Runner, run_job: Callable, key_value_program: Callable, tmp_path: Path, gate: Gate
+) -> Callable[..., str]:
     """run_killed(options, name, *words): is killed after its third round, and goes on. Returns standard output."""
 
     def run_it(options: List[object], name: str, *words: object) -> str:
-        checkpoint = tmp_path / "checkpoint"
+        checkpoint, program = tmp_path / "checkpoint", str(key_value_program(name))
         job = [*ITERATION, "-n", 2, "-O", 4, "-A", 3, "--checkpoint", checkpoint, "--restarts", 1, *options]
-        killer = kill_one_after_rounds(run, key_value_program(name), checkpoint)
-        finished, _ = run_job(job, name, *words)
-        killer.join()
+        held = gate.before("rename", round_that_is_done(checkpoint, 3))
+        with one_killed_at_gate(run, gate, lambda pid: os.readlink(f"/proc/{pid}/exe") == program):
+            finished, _ = run_job(job, name, *words, env=held)
         assert "goes on from its checkpoint (restart 1 of 1)" in finished.stderr
         assert not list(checkpoint.iterdir())
         return finished.stdout

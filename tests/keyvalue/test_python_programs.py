@@ -1,16 +1,13 @@
 """The applications of apps/keyvalue/python in rounds and on streams, and terasort.py, compared with Python."""
 
-import os
-import signal
 import sys
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Callable, Dict
 
 import pytest
 import test_terasort
-from marked_processes import marked_processes
+from held_processes import Gate
 from runner import Runner
 from source_tree import SOURCE
 from test_iterative_programs import (
@@ -19,10 +16,11 @@ from test_iterative_programs import (
     Graph,
     check_centers,
     clustered_points,
+    one_killed_at_gate,
     random_graph,
     ranks_of,
     read_ranks,
-    wait_for,
+    round_that_is_done,
     write_graph,
     write_parts,
 )
@@ -67,21 +65,11 @@ def test_centers_are_those_of_python(run_python: Callable, tmp_path: Path) -> No
         assert not (tmp_path / f"{name}.partial").exists()
 
 
-def kill_one_after_rounds(run: Runner, program: Path, checkpoint: Path) -> threading.Thread:
-    """Kills a process of the program when its checkpoint has two rounds."""
-
-    def watch() -> None:
-        wait_for(checkpoint / "spillway-round-1-done")
-        words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in marked_processes(run.mark)}
-        os.kill(max(pid for pid, line in words.items() if line[1:2] == [bytes(program)]), signal.SIGKILL)
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    return thread
-
-
 @pytest.mark.parametrize("name", ["pagerank.py", "kmeans.py"])
-def test_results_are_the_same_after_a_restart(run: Runner, run_python: Callable, tmp_path: Path, name: str) -> None:
+def test_results_are_the_same_after_a_restart(
+    run: Runner, run_python: Callable, tmp_path: Path, gate: Gate, name: str
+) -> None:
+    """A process is killed when its checkpoint has two rounds."""
     checkpoint = tmp_path / "checkpoint"
     graph, points = random_graph(1000, 6, seed=3), clustered_points(2500, 2, seed=9)
     if name == "pagerank.py":
@@ -90,9 +78,14 @@ def test_results_are_the_same_after_a_restart(run: Runner, run_python: Callable,
         files = write_parts(tmp_path, [" ".join(map(repr, point)) for point in points], 4)
         words = [tmp_path / "out", 8, 60, *files]
     job = [*ITERATION, "-n", 2, "-O", 4, "-A", 3, "--checkpoint", checkpoint, "--restarts", 1]
-    killer = kill_one_after_rounds(run, APPLICATIONS / name, checkpoint)
-    finished = run_python(job, APPLICATIONS / name, *words)
-    killer.join()
+    program = bytes(APPLICATIONS / name)
+    held = gate.before("rename", round_that_is_done(checkpoint, 2))
+
+    def is_of_program(pid: int) -> bool:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:2] == [program]
+
+    with one_killed_at_gate(run, gate, is_of_program):
+        finished = run_python(job, APPLICATIONS / name, *words, env=held)
     assert "goes on from its checkpoint (restart 1 of 1)" in finished.stderr
     if name == "pagerank.py":
         check_ranks(tmp_path / "out", graph, 40)

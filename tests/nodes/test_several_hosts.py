@@ -235,7 +235,8 @@ def test_host_in_the_middle_of_a_broadcast_is_lost(run, job_on_hosts, network, t
     options = ["--placement", "cyclic", "--broadcasts", tmp_path / "rules"]
     words = [str(word) for word in job_on_hosts(test_program("failing_rank"), *options, ranks=3)]
     words[words.index("256M")] = "600M"
-    job = run.start([*words, "broadcast", "0", "256"])  # takes two seconds
+    network.slow_down(network.hosts[0], "100mbit")  # twenty seconds, of which there are to be some left
+    job = run.start([*words, "broadcast", "0", "256"])
     assert "broadcasts" in job.stdout.readline()
     time.sleep(0.3)
     limit = TimeLimit(PROMPT_S)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Callable, List
 
 import pytest
+from held_processes import BLOCK_BYTES, Gate
 from marked_processes import marked_processes
 from measuring.network import Network
 from record_files import expect_sorted, random_keys, records, written
@@ -147,12 +148,13 @@ def test_a_host_that_has_not_the_spill_directory_is_named(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_before_the_job_begins_leaves_nothing(
-    run: Runner, words: List[object], tmp_path: Path, number: signal.Signals
+    run: Runner, words: List[object], tmp_path: Path, gate: Gate, number: signal.Signals
 ) -> None:
-    """What the command has beside the output is there before the job is."""
+    """What the command has beside the output is there before the job is, which does not end before the signal."""
     source = written(tmp_path / "records", records(random_keys(100)))
     (tmp_path / "files").mkdir()
-    job = run.start([*words, "-n", 3, "--memory", "48M", "--output", tmp_path / "files" / "sorted", source])
+    words += ["-n", 3, "--memory", "48M", "--output", tmp_path / "files" / "sorted", source]
+    job = run.start(words, env=gate.before("read", source))
     limit = TimeLimit(LIMIT_S)
     while not list((tmp_path / "files").glob(".spillway-sort-*")) and limit.left_s() > 0:
         time.sleep(0.0005)
@@ -166,13 +168,12 @@ def test_a_signal_before_the_job_begins_leaves_nothing(
 
 @pytest.mark.parametrize("how", ["killed", "cut"])
 def test_a_process_or_host_that_is_lost_ends_the_sort_and_leaves_nothing(
-    run: Runner, words: List[object], flavour: str, network: Network, tmp_path: Path, how: str
+    run: Runner, words: List[object], flavour: str, network: Network, tmp_path: Path, gate: Gate, how: str
 ) -> None:
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
-    job = run.start([*words, "-n", 3, "--memory", "48M", "--output", tmp_path / "sorted", source])
-    limit = TimeLimit(LIMIT_S)
-    while not list(tmp_path.glob(".sorted.spillway-*")) and limit.left_s() > 0:
-        time.sleep(0.005)
+    words += ["-n", 3, "--memory", "48M", "--output", tmp_path / "sorted", source]
+    job = run.start(words, env=gate.before("read", source, least_bytes=BLOCK_BYTES))
+    gate.wait_for_one(job)
     limit = TimeLimit(PROMPT_S)
     name = network.name_of(network.hosts[1])
     if how == "cut":
@@ -182,6 +183,7 @@ def test_a_process_or_host_that_is_lost_ends_the_sort_and_leaves_nothing(
         on_host = network.processes_of(network.hosts[1])
         [victim] = [pid for pid in on_host if f"spillway-sort-{flavour}" in programs.get(pid, "").split(" ")[0]]
         os.kill(victim, signal.SIGKILL)
+    gate.open()
     _, message = outcome_within(job, LIMIT_S)
     assert limit.left_s() > 0
     assert job.returncode == (1 if how == "cut" else 128 + signal.SIGKILL)

@@ -3,22 +3,22 @@
 import json
 import os
 import signal
-import time
+import subprocess
 from pathlib import Path
 from typing import Callable, Dict, List, Optional
 
 import numpy
 import pytest
+from held_processes import BLOCK_BYTES, Gate
 from marked_processes import process_of_rank
 from runner import Finished, Runner, outcome_within
-from standstill import TimeLimit
 from test_sort import (
     KEYS,
     LIMIT_S,
     SPILLED_RECORDS,
     as_rows,
     expect_sorted,
-    is_being_written,
+    partial_output,
     random_keys,
     records,
     written,
@@ -155,23 +155,43 @@ def test_mistakes_are_named(sort: Callable[..., Finished], tmp_path: Path, name:
     assert [path.name for path in tmp_path.iterdir()] == ["records"]
 
 
+@pytest.fixture
+def start_spilled_sort(
+    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, gate: Gate
+) -> Callable[..., subprocess.Popen]:
+    """start_spilled_sort(stage, source): in which its processes wait. Its output is begun."""
+    stages = {
+        "start": gate.before("read", f"{tmp_path}/", least_bytes=BLOCK_BYTES),
+        "end": gate.before("write", partial_output(tmp_path), number=2, least_bytes=BLOCK_BYTES),
+    }
+
+    def start(stage: str, source: Path) -> subprocess.Popen:
+        own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", "144M", *FEWEST, "--delivery", "two-sided"]
+        job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", source], env=stages[stage])
+        gate.wait_for_one(job)
+        return job
+
+    return start
+
+
 @pytest.mark.parametrize("rank", [0, 1, 2], ids=["reader", "receiver", "sorter"])
 @pytest.mark.parametrize("stage", ["start", "end"])
 @pytest.mark.libraries_in_turn
 def test_a_killed_process_ends_the_sort_and_leaves_nothing(
-    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, stage: str, rank: int
+    run: Runner,
+    start_spilled_sort: Callable[..., subprocess.Popen],
+    gate: Gate,
+    flavour: str,
+    tmp_path: Path,
+    stage: str,
+    rank: int,
 ) -> None:
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
-    own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", "144M", *FEWEST, "--delivery", "two-sided"]
-    job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", source])
-    limit = TimeLimit(LIMIT_S)
-    while not list(tmp_path.glob(".sorted.spillway-*")) and limit.left_s() > 0:
-        time.sleep(0.005)
-    while stage == "end" and not is_being_written(tmp_path) and limit.left_s() > 0:
-        time.sleep(0.005)
+    job = start_spilled_sort(stage, source)
     victim = process_of_rank(rank, f"spillway-sort-{flavour}", run.mark)
-    assert victim, "the sort has ended before"
+    assert victim, "there is no such process"
     os.kill(victim, signal.SIGKILL)
+    gate.open()
     outcome_within(job, LIMIT_S)
     assert job.returncode != 0
     assert [path.name for path in tmp_path.iterdir()] == ["records"]
@@ -179,16 +199,13 @@ def test_a_killed_process_ends_the_sort_and_leaves_nothing(
 
 @pytest.mark.libraries_in_turn
 def test_an_input_that_becomes_shorter_ends_the_sort(
-    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path
+    start_spilled_sort: Callable[..., subprocess.Popen], gate: Gate, tmp_path: Path
 ) -> None:
     """Its reader says so; receivers and sorters must not wait for ever."""
     source = written(tmp_path / "records", records(random_keys(1_000_000)))
-    own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", "144M", *FEWEST, "--delivery", "two-sided"]
-    job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", source])
-    limit = TimeLimit(LIMIT_S)
-    while not list(tmp_path.glob(".sorted.spillway-*")) and limit.left_s() > 0:
-        time.sleep(0.005)
+    job = start_spilled_sort("start", source)
     os.truncate(source, 5_000_100)
+    gate.open()
     _, message = outcome_within(job, LIMIT_S)
     assert job.returncode == 1
     assert f"{source} has become shorter while it was sorted" in message

@@ -5,15 +5,14 @@ import os
 import re
 import struct
 import subprocess
-import time
 from pathlib import Path
 from typing import Callable, Iterator, List, NamedTuple
 
 import pytest
+from held_processes import BLOCK_BYTES, Gate
 from record_files import random_keys, records, written
 from runner import Finished, Runner, outcome_within
-from standstill import TimeLimit
-from test_sort import LIMIT_S, is_being_written
+from test_sort import LIMIT_S, partial_output
 from unmounting import unmount
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
@@ -28,10 +27,6 @@ class Disk(NamedTuple):
 
     image: Path
     folder: Path
-
-    def free_bytes(self) -> int:
-        status = os.statvfs(self.folder)
-        return status.f_bavail * status.f_frsize
 
 
 @pytest.fixture
@@ -70,21 +65,21 @@ def test_an_input_that_cannot_be_read(sort: Callable[..., Finished], tmp_path: P
 
 
 @pytest.fixture
-def start_sort(run: Runner, spillway: Path, flavour: str, tmp_path: Path, disk: Disk) -> Callable[[], subprocess.Popen]:
-    """Of 152 MiB that are spilled to the disk."""
+def start_sort(
+    run: Runner, spillway: Path, flavour: str, tmp_path: Path, disk: Disk, gate: Gate
+) -> Callable[..., subprocess.Popen]:
+    """start_sort(path): of 152 MiB that are spilled to the disk. Processes wait before they write there a second time
+    (of the first, something may be there): what they have read ahead is little of what they have spilled."""
 
-    def start() -> subprocess.Popen:
+    def start(path: Path) -> subprocess.Popen:
         source = written(tmp_path / "records", records(random_keys(1_600_000)))
         own = ["--mpi", flavour, "--spill-dir", disk.folder, "--memory", "96M", "-n", 2]
-        return run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", source])
+        words = [spillway, "sort", *own, "--output", tmp_path / "sorted", source]
+        job = run.start(words, env=gate.before("write", path, number=2, least_bytes=BLOCK_BYTES))
+        gate.wait_for_one(job)
+        return job
 
     return start
-
-
-def wait_for(condition: Callable[[], bool], job: subprocess.Popen) -> None:
-    limit = TimeLimit(LIMIT_S)
-    while not condition() and job.poll() is None and limit.left_s() > 0:
-        time.sleep(0.001)
 
 
 def expect_the_end(job: subprocess.Popen, cause: str, tmp_path: Path) -> None:
@@ -95,27 +90,26 @@ def expect_the_end(job: subprocess.Popen, cause: str, tmp_path: Path) -> None:
 
 
 def test_a_spill_file_that_cannot_be_read(
-    start_sort: Callable[[], subprocess.Popen], tmp_path: Path, disk: Disk
+    start_sort: Callable[..., subprocess.Popen], tmp_path: Path, disk: Disk, gate: Gate
 ) -> None:
-    job = start_sort()
-    wait_for(lambda: is_being_written(tmp_path), job)
+    job = start_sort(partial_output(tmp_path))
     os.truncate(disk.image, MIB)
+    gate.open()
     cause = rf"read the spill file in {disk.folder} at byte \d+: Input/output error"
     expect_the_end(job, cause, tmp_path)
 
 
 def test_a_spill_directory_that_others_fill(
-    start_sort: Callable[[], subprocess.Popen], tmp_path: Path, disk: Disk
+    start_sort: Callable[..., subprocess.Popen], tmp_path: Path, disk: Disk, gate: Gate
 ) -> None:
-    free = disk.free_bytes()
-    job = start_sort()
-    wait_for(lambda: disk.free_bytes() < free - 4 * MIB, job)
+    job = start_sort(disk.folder)
     with open(disk.folder / "other", "wb", buffering=0) as other:
         try:
             while other.write(bytes(MIB)) == MIB:
                 pass
         except OSError:
             pass
+        gate.open()
         cause = rf"write the spill file in {disk.folder} at byte \d+: No space left on device"
         expect_the_end(job, cause, tmp_path)
     assert names_in(disk.folder) == ["lost+found", "other"]

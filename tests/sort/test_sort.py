@@ -6,15 +6,14 @@ import os
 import resource
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List
 
 import numpy
 import pytest
+from held_processes import BLOCK_BYTES, Gate
 from record_files import as_rows, expect_sorted, random_keys, records, written
 from runner import Finished, Runner, outcome_within
-from standstill import TimeLimit
 from unmounting import unmount
 
 pytestmark = pytest.mark.usefixtures("nothing_left_behind")
@@ -312,28 +311,44 @@ def test_more_files_than_a_process_may_open(sort: Callable[..., Finished], tmp_p
     expect_sorted(tmp_path / "sorted", parts)
 
 
+def partial_output(tmp_path: Path) -> Path:
+    """How it begins."""
+    return tmp_path / ".sorted.spillway-"
+
+
+@pytest.fixture
 def start_spilled_sort(
-    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, *sources: Path
-) -> subprocess.Popen:
-    """Returns when its output is begun."""
-    own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", SPILLED_MEMORY, "-n", 2]
-    job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", *sources])
-    limit = TimeLimit(LIMIT_S)
-    while not list(tmp_path.glob(".sorted.spillway-*")) and limit.left_s() > 0:
-        time.sleep(0.005)
-    return job
+    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, gate: Gate
+) -> Callable[..., subprocess.Popen]:
+    """start_spilled_sort(stage, *sources): in which its processes wait. Its output is begun."""
+    stages = {
+        "sample": gate.before("read", f"{tmp_path}/"),
+        "start": gate.before("read", f"{tmp_path}/", least_bytes=BLOCK_BYTES),
+        "end": gate.before("write", partial_output(tmp_path), number=2, least_bytes=BLOCK_BYTES),
+    }
+
+    def start(stage: str, *sources: Path) -> subprocess.Popen:
+        own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", SPILLED_MEMORY, "-n", 2]
+        job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", *sources], env=stages[stage])
+        gate.wait_for_one(job)
+        assert list(tmp_path.glob(partial_output(tmp_path).name + "*"))
+        return job
+
+    return start
 
 
+@pytest.mark.parametrize("stage", ["sample", "start"])
 @pytest.mark.parametrize("left", [4096, 3_145_728, 5_000_100])
 @pytest.mark.libraries_in_turn
 def test_an_input_that_becomes_shorter_ends_the_sort(
-    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, left: int
+    start_spilled_sort: Callable[..., subprocess.Popen], gate: Gate, tmp_path: Path, left: int, stage: str
 ) -> None:
     """Of two files the last one, which perhaps only one process reads: the others must not wait for ever."""
     first = written(tmp_path / "records", records(random_keys(1_000_000)))
     last = written(tmp_path / "shorter", records(random_keys(100_000)))
-    job = start_spilled_sort(run, spillway, flavour, spill_dir, tmp_path, first, last)
+    job = start_spilled_sort(stage, first, last)
     os.truncate(last, left)
+    gate.open()
     _, message = outcome_within(job, LIMIT_S)
     assert job.returncode == 1
     assert f"{last} has become shorter while it was sorted" in message
@@ -378,21 +393,14 @@ def test_buckets_that_have_no_room_are_refused_before_the_start(
 
 
 def process_named(name: str, mark: str) -> int:
+    """One of them, of which there must be some."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if (folder / "comm").read_text().strip() == name[:15] and mark in (folder / "environ").read_text():
                 return int(folder.name)
         except OSError:
             continue
-    return 0
-
-
-def is_being_written(tmp_path: Path) -> bool:
-    """The output's first bytes, which are no zeros."""
-    for path in tmp_path.glob(".sorted.spillway-*"):
-        with open(path, "rb") as file:
-            return file.read(8) != bytes(8)
-    return False
+    pytest.fail(f"there is no process {name}")
 
 
 @pytest.mark.libraries_in_turn
@@ -412,16 +420,18 @@ def test_more_files_than_a_command_line_has_room_for(sort: Callable[..., Finishe
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("stage", ["start", "end"])
 def test_a_killed_process_ends_the_sort_and_leaves_nothing(
-    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, stage: str, number: int
+    run: Runner,
+    start_spilled_sort: Callable[..., subprocess.Popen],
+    gate: Gate,
+    flavour: str,
+    tmp_path: Path,
+    stage: str,
+    number: int,
 ) -> None:
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
-    job = start_spilled_sort(run, spillway, flavour, spill_dir, tmp_path, source)
-    limit = TimeLimit(LIMIT_S)
-    while stage == "end" and not is_being_written(tmp_path) and limit.left_s() > 0:
-        time.sleep(0.005)
-    victim = process_named(f"spillway-sort-{flavour}", run.mark)
-    assert victim, "the sort has ended before"
-    os.kill(victim, number)
+    job = start_spilled_sort(stage, source)
+    os.kill(process_named(f"spillway-sort-{flavour}", run.mark), number)
+    gate.open()
     outcome_within(job, LIMIT_S)
     assert job.returncode != 0
     assert [path.name for path in tmp_path.iterdir()] == ["records"]
@@ -430,10 +440,10 @@ def test_a_killed_process_ends_the_sort_and_leaves_nothing(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.libraries_in_turn
 def test_an_interrupted_sort_leaves_nothing(
-    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, number: int
+    start_spilled_sort: Callable[..., subprocess.Popen], tmp_path: Path, number: int
 ) -> None:
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
-    job = start_spilled_sort(run, spillway, flavour, spill_dir, tmp_path, source)
+    job = start_spilled_sort("start", source)
     os.kill(job.pid, number)
     outcome_within(job, LIMIT_S)
     assert job.returncode == 128 + number

@@ -4,16 +4,15 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Callable, Iterator, List, Mapping, Optional
 
 import pytest
+from held_processes import BLOCK_BYTES, Gate
 from marked_processes import process_of_rank
 from record_files import expect_sorted, random_keys, records, written
 from runner import Finished, Runner, outcome_within
-from standstill import TimeLimit
 from unmounting import unmount
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
@@ -163,17 +162,17 @@ def test_an_output_on_the_disk_that_is_spilled_to_shares_its_room(
 
 @pytest.mark.parametrize("memory", ["48M", "512M"])
 def test_a_killed_process_of_the_second_node_ends_the_sort_and_leaves_nothing(
-    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, memory: str
+    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, gate: Gate, memory: str
 ) -> None:
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
     own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", memory, "-n", 2, "--ranks-per-node", 1]
-    job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", source])
-    limit = TimeLimit(LIMIT_S)
-    while not list(tmp_path.glob(".sorted.spillway-*")) and limit.left_s() > 0:
-        time.sleep(0.005)
+    held = gate.before("read", source, least_bytes=BLOCK_BYTES)
+    job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", source], env=held)
+    gate.wait_for_one(job)
     victim = process_of_rank(1, f"spillway-sort-{flavour}", run.mark)
-    assert victim, "the sort has ended before"
+    assert victim, "there is no such process"
     os.kill(victim, signal.SIGKILL)
+    gate.open()
     _, message = outcome_within(job, LIMIT_S)
     assert job.returncode == 128 + signal.SIGKILL
     assert "spillway: rank 1 " in message and "was killed by signal 9" in message

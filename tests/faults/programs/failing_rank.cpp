@@ -1,5 +1,6 @@
 // failing_rank <how> [rank [MiB]]: an MPI program in which one rank (default: the last) fails as told, while all others
 // wait for a message from it, for ever. With MiB, every rank writes so much memory again and again meanwhile.
+// failing_rank slow_messages [file]: none fails, after some seconds.
 #include <mpi.h>
 #include <signal.h>
 #include <spillway/spillway.h>
@@ -131,12 +132,14 @@ int count_user_signal(int rank) {
   return MPI_Finalize();
 }
 
-// Between two messages nothing happens for longer than the deadlock watch waits.
-int pass_slow_messages(int rank, int size) {
+// Between two messages nothing happens for longer than the deadlock watch waits; the first one is not sent before the
+// file is there, if one is named.
+int pass_slow_messages(int rank, int size, const char* file) {
   if (rank == 0) say("passes messages", rank);
   int value = rank;
   if (rank > 0) MPI_Recv(&value, 1, MPI_INT, rank - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   usleep(1500000);
+  while (rank == 0 && file != nullptr && access(file, F_OK) != 0) usleep(10000);
   if (rank + 1 < size) MPI_Send(&value, 1, MPI_INT, rank + 1, 7, MPI_COMM_WORLD);
   return MPI_Finalize();
 }
@@ -193,7 +196,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   const int failing = argc > 2 ? atoi(argv[2]) : size - 1;
   if (how == "deadlock") return receive_in_circle(rank, size);
-  if (how == "slow_messages") return pass_slow_messages(rank, size);
+  if (how == "slow_messages") return pass_slow_messages(rank, size, argv[2]);
   if (how == "checkpoint") return write_checkpoint(rank);
   if (how == "agreed_checkpoint") return write_agreed_checkpoint(rank);
   if (how == "outlive") return outlive(rank, size, failing);

@@ -22,7 +22,7 @@
 //   phases broadcast MIB ROUNDS   in each round, all get MIB from rank 0
 //   phases window MIB ROUNDS      as `sweep`, and in each round a part of it goes to the next rank's window
 //   phases mappings MIB           rank 0 allocates MIB in pieces while it has all mappings that the kernel allows
-//   phases idle SECONDS           all ranks but 0 wait for a message that rank 0 sends after SECONDS
+//   phases idle PIPE              all ranks but 0 wait for a message that rank 0 sends when somebody writes there
 //
 // Rank 0 prints a line per round that depends on every byte of every rank, and is the same for the same ranks and
 // arguments.
@@ -396,12 +396,14 @@ void allocate_without_mappings(size_t words) {
          static_cast<long long>(after.managed_bytes) - static_cast<long long>(before.managed_bytes));
 }
 
-void idle(double seconds) {
+void idle(const char* pipe) {
   char token = 0;
   if (rank == 0) {
     printf("waiting\n");
     fflush(stdout);
-    usleep(static_cast<useconds_t>(seconds * 1e6));
+    const int end = open(pipe, O_RDONLY);
+    if (read(end, &token, 1) != 1) MPI_Abort(MPI_COMM_WORLD, 2);
+    close(end);
     for (int to = 1; to < size; ++to) MPI_Send(&token, 1, MPI_CHAR, to, 0, MPI_COMM_WORLD);
   } else {
     MPI_Recv(&token, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -463,7 +465,7 @@ int main(int argc, char** argv) {
   } else if (argc > 2 && is_asked_for("mappings")) {
     allocate_without_mappings(words);
   } else if (argc > 2 && is_asked_for("idle")) {
-    idle(atof(argv[2]));
+    idle(argv[2]);
   } else {
     fprintf(stderr, "phases: unknown arguments\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
