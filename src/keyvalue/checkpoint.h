@@ -125,7 +125,7 @@ class MapReduceCheckpoint {
   std::vector<int> o_done_;  // by task
   std::vector<int> a_done_;
   std::map<size_t, std::unique_ptr<CheckpointReader>> readers_;  // by number of the name
-  uint32_t start_ = 0;  // in the names of files: another one in each start
+  uint32_t start_ = 0;                                           // in the names of files: another one in each start
   int file_count_ = 0;
   std::unique_ptr<CheckpointWriter> writer_;
   std::vector<int> uncommitted_;

@@ -143,7 +143,8 @@ void CheckpointWriter::add_entry(const char* block, size_t offset) {
 
 void CheckpointWriter::add_list(shuffle::SortedList& list) {
   if (list.bytes() == 0) return;
-  for (const shuffle::SortedList::Block& block : list.blocks) add_entry(list.memory.data() + block.offset, block.offset);
+  for (const shuffle::SortedList::Block& block : list.blocks)
+    add_entry(list.memory.data() + block.offset, block.offset);
   longest_record_ = std::max(longest_record_, list.longest_record);
   write_padded(list.memory.data(), list.bytes());
 }
@@ -220,8 +221,8 @@ bool CheckpointReader::read_end() {
     return false;
   const uint64_t pieces = piece_count(tail.blocks_end);
   std::string end(end_bytes - tail.blocks_end, '\0');
-  if (end.size() != tail.block_count * sizeof(KeptBlock) + pieces * sizeof(uint64_t) +
-                        tail.number_count * sizeof(int) + tail.note_bytes)
+  if (end.size() != tail.block_count * sizeof(KeptBlock) + pieces * sizeof(uint64_t) + tail.number_count * sizeof(int) +
+                        tail.note_bytes)
     return false;
   read_at(tail.blocks_end, end.data(), end.size());
   if (XXH3_64bits(end.data(), end.size()) != tail.hash) return false;

@@ -1,8 +1,8 @@
 // A file of a checkpoint: blocks of records, a list of numbers and a note, complete or not there at all.
 //
 // It has another name until it is on the disk as a whole; checksums at its end, of each piece of the blocks and of that
-// end, tell one that was damaged later. Its first bytes say of which job it is. Only the user may read it. Without MPI; errors are Failures of
-// MPI_D_ERR_CHECKPOINT, which name the file.
+// end, tell one that was damaged later. Its first bytes say of which job it is. Only the user may read it. Without MPI;
+// errors are Failures of MPI_D_ERR_CHECKPOINT, which name the file.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ KeptRun take(const uint64_t*& next) {
   kept.file = *next++;
   shuffle::Run& run = kept.run;
   run.is_spilled = true;
-  for (uint64_t* number : {&run.bytes, &run.records, &run.offset, &run.bytes_before, &run.bytes_behind}) *number = *next++;
+  for (uint64_t* number : {&run.bytes, &run.records, &run.offset, &run.bytes_before, &run.bytes_behind})
+    *number = *next++;
   run.piece_bytes = *next++;
   run.longest_record = *next++;
   const uint64_t count = *next++;

@@ -17,7 +17,7 @@ struct Run {
 
   uint64_t bytes = 0;  // of its records
   uint64_t records = 0;
-  unsigned level = 0;  // how often they have been merged
+  unsigned level = 0;       // how often they have been merged
   bool is_spilled = false;  // it is in a file
 
   // There.
@@ -25,7 +25,7 @@ struct Run {
   uint64_t offset = 0;
   uint64_t bytes_before = 0;  // of the first piece, before the records: in a file that stays
   uint64_t bytes_behind = 0;  // of the last piece
-  size_t piece_bytes = 0;  // for which there is a checksum: a power of two; the last piece may be shorter
+  size_t piece_bytes = 0;     // for which there is a checksum: a power of two; the last piece may be shorter
   std::vector<uint64_t> checksums;
   uint64_t longest_record = 0;  // bytes, which its reader may have to hold
 

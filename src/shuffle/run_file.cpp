@@ -46,7 +46,8 @@ void RunFile::read(void* data, uint64_t bytes, uint64_t offset) const {
 void RunFile::fail_for_damage() const {
   base::fatal(
       "%.1000s has changed since the job began\n"
-      "  Cause:  checksums differ; the device, its cable or driver, the machine's memory, or somebody has written to it.\n"
+      "  Cause:  checksums differ; the device, its cable or driver, the machine's memory, or somebody has written to "
+      "it.\n"
       "  Remedy: look into the system's log (dmesg), and start the job again, which then does not use what is damaged.",
       path_.c_str());
 }

@@ -21,7 +21,8 @@ constexpr uint64_t kBuffersShare = 4;  // of the memory is for one buffer of eac
 
 // As large as a chunk of a merge of the most runs may be: so checksums take little memory.
 size_t piece_bytes_for(uint64_t memory_bytes) {
-  return std::bit_floor(std::clamp(memory_bytes / kBuffersShare / kMostSpilledFan, Run::kLeastPieceBytes, kMostChunkBytes));
+  return std::bit_floor(
+      std::clamp(memory_bytes / kBuffersShare / kMostSpilledFan, Run::kLeastPieceBytes, kMostChunkBytes));
 }
 
 }  // namespace

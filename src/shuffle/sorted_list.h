@@ -20,7 +20,7 @@ struct SortedList {
   ListMemory memory;
   std::vector<Block> blocks;
   uint64_t records = 0;
-  uint64_t longest_record = 0;  // bytes
+  uint64_t longest_record = 0;           // bytes
   std::vector<SendList::Entry> grouped;  // its memory is used again by the next list
 
   size_t bytes() const { return blocks.empty() ? 0 : blocks.back().offset + blocks.back().bytes; }
