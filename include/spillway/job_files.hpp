@@ -204,9 +204,23 @@ class FileSplits {
     return own;
   }
 
+  // Of a URI, which may have those of a store in it.
+  static std::string without_keys(const std::string& uri) {
+    const size_t begin = uri.find("://") + 3;
+    const size_t at = uri.substr(0, uri.find('/', begin)).rfind('@');
+    return at == std::string::npos ? uri : uri.substr(0, begin) + uri.substr(at + 1);
+  }
+
   static FileState state_of(const std::string& path) {
     struct stat status {};
-    if (stat(path.c_str(), &status) != 0) fail_with_file("read", path);
+    if (stat(path.c_str(), &status) != 0) {
+      if (errno == ENOENT && path.find("://") < path.find('/'))
+        throw std::runtime_error("cannot read " + without_keys(path) +
+                                 ": text and records are read from file systems that the machine has mounted\n"
+                                 "  Remedy: mount that one, or copy the file; Python's TableSplits reads CSV and "
+                                 "Parquet from there");
+      fail_with_file("read", path);
+    }
     if (!S_ISREG(status.st_mode)) throw std::runtime_error("cannot read " + path + ": it is not a regular file");
     return FileState(status);
   }

@@ -58,13 +58,24 @@ void fill_in_state(const std::string& path, OutputPart& part) {
   part.modified_ns = modified_ns(status);
 }
 
-bool is_at(const std::string& path, const OutputPart& part) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-         static_cast<uint64_t>(status.st_size) == part.bytes && modified_ns(status) == part.modified_ns;
+// False: there is none. One that cannot be looked at now may be as it was.
+bool look_at(const std::string& path, struct stat& status) {
+  if (stat(path.c_str(), &status) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  throw std::runtime_error("cannot look at " + path + ": " + std::strerror(errno) +
+                           "\n  Remedy: start the job again when all hosts can read its folder");
 }
 
-bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+bool is_at(const std::string& path, const OutputPart& part) {
+  struct stat status {};
+  return look_at(path, status) && S_ISREG(status.st_mode) && static_cast<uint64_t>(status.st_size) == part.bytes &&
+         modified_ns(status) == part.modified_ns;
+}
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return look_at(path, status);
+}
 
 // One of the job before may have its name, as that was lost while it gave names; or a task that was run again has
 // written it anew, perhaps in another process.
@@ -131,7 +142,7 @@ bool is_as_kept(const OutputPart& part) { return is_at(part.partial, part) || is
 bool is_gone(const OutputPart& part) {
   if (exists(part.partial)) return false;
   struct stat status {};
-  return stat(part.path.c_str(), &status) != 0 || modified_ns(status) < part.modified_ns;
+  return !look_at(part.path, status) || modified_ns(status) < part.modified_ns;
 }
 
 void adopt_parts(const std::vector<OutputPart>& adopted) {

@@ -111,7 +111,7 @@ void CheckpointDirectory::lock() {
   const auto end = std::chrono::steady_clock::now() + kLockPatience;
   for (bool is_waiting = false; !try_lock(); is_waiting = true) {
     if (token.empty() || token_in(lock_) != token || std::chrono::steady_clock::now() >= end)
-      throw Failure(MPI_D_ERR_CHECKPOINT, directory_ + " is in use by a job that runs, or cannot be written to",
+      throw Failure(MPI_D_ERR_CHECKPOINT, directory_ + " is in use by a job that runs",
                     "name another directory with MPI_D_CHECKPOINT (--checkpoint), or wait for that job");
     if (!is_waiting)
       std::fprintf(stderr, "mpid: waiting until %s is not locked any more by the start before (at most %d s)\n",
@@ -125,10 +125,13 @@ void CheckpointDirectory::lock() {
 bool CheckpointDirectory::try_lock() {
   const std::string path = path_of(kLockFile);
   lock_ = base::Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock_)
+    throw Failure(MPI_D_ERR_CHECKPOINT, "cannot write " + path + ": " + std::strerror(errno),
+                  "name a directory that all processes can write to with MPI_D_CHECKPOINT (--checkpoint)");
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  if (lock_ && fcntl(lock_.number(), F_OFD_SETLK, &whole) == 0) return true;
+  if (fcntl(lock_.number(), F_OFD_SETLK, &whole) == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
   throw Failure(MPI_D_ERR_CHECKPOINT, "cannot lock " + path + ": " + std::strerror(errno),
                 "name a directory of a file system that has locks with MPI_D_CHECKPOINT (--checkpoint)");
@@ -170,6 +173,8 @@ void CheckpointDirectory::share_names() {
 bool CheckpointDirectory::refuses_all(std::vector<std::string>& names) const {
   const auto gathered = std::find(names.begin(), names.end(), kOfGathered);
   if (gathered == names.end() || open_if_whole(kOfGathered)) return false;
+  for (const std::string& name : names)
+    if (!is_partial(name) && name != kOfGathered) refuse_other_job(name, CheckpointReader(path_of(name)));
   std::fprintf(stderr, "mpid: warning: nothing else in %s is used without it\n", directory_.c_str());
   names.erase(gathered);
   return true;
@@ -181,12 +186,17 @@ std::unique_ptr<CheckpointReader> CheckpointDirectory::open_if_whole(const std::
     say_unused(name, "is damaged");
     return nullptr;
   }
-  if (reader->job() != job_)
-    throw Failure(
-        MPI_D_ERR_CHECKPOINT,
-        path_of(name) + " is of another job, or of one with other input, numbers of tasks or MPI_D_OUTPUT_CODEC",
-        "name another directory with MPI_D_CHECKPOINT (--checkpoint), or remove what is in this one");
+  refuse_other_job(name, *reader);
   return reader;
+}
+
+// One whose head is damaged is of no job.
+void CheckpointDirectory::refuse_other_job(const std::string& name, const CheckpointReader& reader) const {
+  if (reader.job() == job_ || reader.job() == 0) return;
+  throw Failure(
+      MPI_D_ERR_CHECKPOINT,
+      path_of(name) + " is of another job, or of one with other input, numbers of tasks or MPI_D_OUTPUT_CODEC",
+      "name another directory with MPI_D_CHECKPOINT (--checkpoint), or remove what is in this one");
 }
 
 std::unique_ptr<CheckpointReader> CheckpointDirectory::open_with_parts(const std::string& name,

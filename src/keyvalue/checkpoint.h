@@ -70,6 +70,7 @@ class CheckpointDirectory {
   bool try_lock();
   void share_names();
   bool refuses_all(std::vector<std::string>& names) const;
+  void refuse_other_job(const std::string& name, const CheckpointReader& reader) const;
   bool is_ours(const std::string& name) const;
 
   MPI_Comm communicator_;

@@ -63,6 +63,13 @@ const char* take(const char* from, std::vector<Item>& items, size_t count) {
                                   "(--checkpoint)");
 }
 
+// That says nothing about what is there, which may be whole.
+[[noreturn]] void fail_to_read(const std::string& path, int error) {
+  throw Failure(MPI_D_ERR_CHECKPOINT, "cannot read " + path + ": " + std::strerror(error),
+                "nothing that may be whole has been removed: start the job again when it can be read, or begin anew "
+                "with another directory of MPI_D_CHECKPOINT (--checkpoint)");
+}
+
 }  // namespace
 
 // Of the file's bytes, as they come.
@@ -188,7 +195,7 @@ void CheckpointWriter::publish() {
 CheckpointReader::CheckpointReader(std::string path) : path_(std::move(path)) {
   std::error_code error;
   size_ = std::filesystem::file_size(path_, error);
-  if (error) fail("read", path_, error.value());
+  if (error) fail_to_read(path_, error.value());
   if (size_ < storage::kBlockBytes) return;
   Head head{};
   read_at(0, &head, sizeof head);
@@ -198,12 +205,12 @@ CheckpointReader::CheckpointReader(std::string path) : path_(std::move(path)) {
 // A file is open only while it is read: there may be thousands.
 void CheckpointReader::read_at(uint64_t offset, void* data, size_t bytes) const {
   const base::Descriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) fail("read", path_, errno);
+  if (!file) fail_to_read(path_, errno);
   for (size_t done = 0; done < bytes;) {
     const ssize_t got =
         pread(file.number(), static_cast<char*>(data) + done, bytes - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("read", path_, errno);
+    if (got < 0) fail_to_read(path_, errno);
     if (got == 0) throw Failure(MPI_D_ERR_CHECKPOINT, path_ + " has changed while it was read", "start the job again");
     done += static_cast<size_t>(got);
   }
@@ -241,7 +248,7 @@ bool CheckpointReader::are_pieces_whole() const {
   const uint64_t* checksum = checksums_.data();
   for (uint64_t offset = 0; offset < blocks_end_; offset += kReadBytes) {
     const uint64_t bytes = std::min<uint64_t>(kReadBytes, blocks_end_ - offset);
-    if (const int error = file.try_read(pieces.get(), bytes, offset)) fail("read", path_, error);
+    if (const int error = file.try_read(pieces.get(), bytes, offset)) fail_to_read(path_, error);
     for (uint64_t done = 0; done < bytes; done += kPieceBytes)
       if (shuffle::piece_checksum(pieces.get() + done, std::min<uint64_t>(kPieceBytes, bytes - done)) != *checksum++)
         return false;
@@ -284,7 +291,7 @@ std::vector<std::string> checkpoint_names(const std::string& directory) {
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
     names.push_back(entry.path().filename());
   }
-  if (error) fail("read", directory, error.value());
+  if (error) fail_to_read(directory, error.value());
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -2,7 +2,8 @@
 //
 // It has another name until it is on the disk as a whole; checksums at its end, of each piece of the blocks and of that
 // end, tell one that was damaged later. Its first bytes say of which job it is. Only the user may read it. Without MPI;
-// errors are Failures of MPI_D_ERR_CHECKPOINT, which name the file.
+// errors are Failures of MPI_D_ERR_CHECKPOINT, which name the file. One that cannot be read now is such an error, and
+// does not count as damaged.
 #pragma once
 
 #include <cstdint>

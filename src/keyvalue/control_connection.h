@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -46,13 +47,19 @@ class ControlConnection {
   void tell_over_at_end();
 
  private:
-  explicit ControlConnection(base::Descriptor socket) : socket_(std::move(socket)) {}
+  ControlConnection(std::string address, base::Descriptor socket)
+      : address_(std::move(address)), socket_(std::move(socket)) {}
+  void refuse_silence() const;
+  void go_on_after(int error) const;
+  [[noreturn]] void fail_without_machine(const std::string& cause) const;
   void send_line(const std::string& line);
   std::string receive_line();
   // As many lines of `word` and some of the numbers as it takes.
   void send_numbers(const std::string& word, const std::vector<int>& numbers);
 
+  const std::string address_;
   base::Descriptor socket_;
+  bool is_patient_ = true;  // waits for an mpidrun that is stopped
 };
 
 }  // namespace spillway::keyvalue

@@ -252,9 +252,10 @@ Figures IterationJob::current_figures() const {
   return figures;
 }
 
-// Whoever ends in the middle of a round still takes part in it.
+// Whoever ends before a round's first task still takes part in it.
 void IterationJob::finish() {
   begin();
+  if (side_ != Side::none && next_task()) refuse_left_tasks();
   end_task();
   if (phase_ == Phase::o) end_o_phase();
   if (phase_ == Phase::a) end_a_phase();

@@ -290,6 +290,14 @@ void Job::report_sometimes() {
   control_->report(current_figures());
 }
 
+void Job::refuse_left_tasks() const {
+  throw shuffle::ProgramError(
+      std::string("MPI_D_Finalize() called before all tasks were run: ") + (side_ == Side::o ? "O" : "A") + " task " +
+      std::to_string(task_) +
+      " would be the next one\n  Remedy: go on until MPI_D_Next_task() returns 0 (in Python, to the "
+      "end of tasks()), and leave tasks out by doing nothing in them");
+}
+
 // A part of a round that was restored, and that a later round had written anew, perhaps in another process.
 void Job::refuse_lost_parts() {
   const std::vector<std::string> of_others = compression::parts_of_others();

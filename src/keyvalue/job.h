@@ -106,6 +106,8 @@ class Job {
   // Each process is a task (common, streaming).
   void be_only_task();
   void report_sometimes();
+  // The program ends with the current task, and others, not run: what they would have written is missing.
+  [[noreturn]] void refuse_left_tasks() const;
   // Collective. All tasks of all processes have ended: their output gets its names.
   void complete();
 

@@ -163,6 +163,7 @@ Figures MapReduceJob::current_figures() const {
 }
 
 void MapReduceJob::finish() {
+  if (!is_common() && side_ != Side::none && next_task()) refuse_left_tasks();
   if (side_ == Side::o) end_task();
   if (phase_ == Phase::o) end_o_phase();
   end_task();

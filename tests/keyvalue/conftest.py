@@ -108,6 +108,12 @@ def end_at_call(build_dir: Path, tmp_path: Path) -> Callable[..., Dict[str, obje
     return environment
 
 
+@pytest.fixture
+def reads_fail(end_at_call: Callable) -> Callable[[str], Dict[str, object]]:
+    """In this environment files whose path ends so cannot be read: their disk has an error."""
+    return lambda path: {**end_at_call(0), "READS_FAIL": path}
+
+
 @pytest.fixture(scope="session")
 def package_environment(build_dir: Path) -> SuiteEnvironment:
     """A Python with mpi4py, NumPy and pyarrow."""

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 import pytest
 from cases import in_turns
@@ -56,15 +56,19 @@ DAMAGE = [flip_last_byte, flip_middle_byte, cut_off, empty]
 
 @pytest.fixture
 def run_with_checkpoint(run_job: Callable, tmp_path: Path) -> Callable[..., Tuple[Finished, Dict]]:
-    """run_with_checkpoint(options, *words, status=): generated-records of 12 O and 5 A tasks on 2 processes."""
+    """run_with_checkpoint(options, *words, status=, env=): generated-records of 12 O and 5 A tasks on 2 processes."""
 
     def run_it(
-        options: List[object], *words: object, status: int = 0, codec: str = "none", memory: str = ""
+        options: List[object],
+        *words: object,
+        status: int = 0,
+        codec: str = "none",
+        env: Mapping[str, object] = EACH_TASK,
     ) -> Tuple[Finished, Dict]:
         job = ["-n", 2, "-O", O_TASKS, "-A", A_TASKS, "--checkpoint", tmp_path / "checkpoint", *options]
         words = (f"records={RECORDS}", f"output={tmp_path / 'out'}", f"tasks={tmp_path / 'tasks'}", *words)
-        env = {**EACH_TASK, "MPI_D_OUTPUT_CODEC": codec, **({"MPI_D_MEMORY": memory} if memory else {})}
-        return run_job(job, "generated-records", *words, status=status, env=env)
+        variables = {**EACH_TASK, **env, "MPI_D_OUTPUT_CODEC": codec}
+        return run_job(job, "generated-records", *words, status=status, env=variables)
 
     return run_it
 
@@ -174,7 +178,7 @@ def test_long_blocks_are_read_where_they_are(
     words = [f"killed-at={killed_at}", f"records={records}"]
     run_with_checkpoint([], *words, status=None)
     begun = tasks_of(tmp_path / "tasks")
-    _, report = run_with_checkpoint(["-n", processes], *words, memory=memory)
+    _, report = run_with_checkpoint(["-n", processes], *words, env={"MPI_D_MEMORY": memory} if memory else {})
     check_parts(received_records(tmp_path / "out", A_TASKS), sent_records(O_TASKS, records))
     restored = sum(count for task, count in (tasks_of(tmp_path / "tasks") - begun).items() if task[0] == "o")
     assert restored == report["o_tasks_done"] <= O_TASKS - (O_TASKS if killed_at[0] == "a" else 8)
@@ -205,6 +209,46 @@ def test_damaged_files_are_noticed_and_their_tasks_run_again(
     check_output(tmp_path)
     assert finished.stderr.count("is damaged, and is not used") == 3
     assert report["o_tasks_done"] >= 3
+
+
+def names_in(folder: Path) -> List[str]:
+    """Without what nobody completed."""
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".partial")
+
+
+def check_is_refused(finished: Finished, path: Path) -> None:
+    assert finished.status != 0 and f"{path}: Input/output error\n  Remedy: " in finished.stderr, finished.report()
+    assert "rank " in finished.stderr and "is not used" not in finished.stderr
+
+
+@pytest.mark.parametrize("name", ["spillway-o-*-1", "spillway-a-0"])
+def test_file_that_cannot_be_read_is_not_taken_for_damaged(
+    run_with_checkpoint: Callable, tmp_path: Path, reads_fail: Callable, nothing_left_behind: None, name: str
+) -> None:
+    run_with_checkpoint([], "killed-at=a2", status=None)
+    before = names_in(tmp_path / "checkpoint")
+    path = next((tmp_path / "checkpoint").glob(name))
+    finished, _ = run_with_checkpoint([], "killed-at=a2", status=None, env=reads_fail(path.name))
+    check_is_refused(finished, path)
+    assert names_in(tmp_path / "checkpoint") == before
+    run_with_checkpoint([], "killed-at=a2")
+    check_output(tmp_path)
+    assert tasks_of(tmp_path / "tasks")["a0"] == 1
+
+
+def test_part_that_cannot_be_looked_at_is_not_taken_for_lost(
+    run_with_checkpoint: Callable, tmp_path: Path, reads_fail: Callable, nothing_left_behind: None
+) -> None:
+    run_with_checkpoint([], "killed-at=a2", status=None)
+    before = names_in(tmp_path / "checkpoint")
+    path = tmp_path / "out" / "part-00000.whole.partial"
+    assert path.is_file()
+    finished, _ = run_with_checkpoint([], "killed-at=a2", status=None, env=reads_fail(path.name))
+    check_is_refused(finished, path)
+    assert names_in(tmp_path / "checkpoint") == before
+    run_with_checkpoint([], "killed-at=a2")
+    check_output(tmp_path)
+    assert tasks_of(tmp_path / "tasks")["a0"] == 1
 
 
 @pytest.mark.parametrize("other", [["records=7"], ["-O", 13], ["-A", 4]])
@@ -368,12 +412,14 @@ def test_wrong_options_are_refused(run_job: Callable, options: List[object], mes
 
 @pytest.fixture
 def iterate_with_checkpoint(run_job: Callable, tmp_path: Path) -> Callable[..., Tuple[Finished, Dict]]:
-    """iterate_with_checkpoint(options, failing_round, status=): 8 rounds, of which one fails once."""
+    """iterate_with_checkpoint(options, failing_round, status=, env=): 8 rounds, of which one fails once."""
 
-    def run_it(options: List[object], failing_round: int, status: int = 0) -> Tuple[Finished, Dict]:
+    def run_it(
+        options: List[object], failing_round: int, status: int = 0, env: Optional[Mapping[str, object]] = None
+    ) -> Tuple[Finished, Dict]:
         job = ["-M", "iteration", "-O", 6, "-A", 5, "-n", 3, "--checkpoint", tmp_path / "checkpoint", *options]
         words = [3000, 8, "combine", failing_round, tmp_path / "has-failed"]
-        return run_job(job, "iterated-sums", *words, status=status)
+        return run_job(job, "iterated-sums", *words, status=status, env=env)
 
     return run_it
 
@@ -406,6 +452,19 @@ def test_round_before_a_damaged_one_is_used(
     finished, _ = iterate_with_checkpoint([], 5)
     assert finished.stdout.splitlines() == expected_lines(3000, 8)[3:]
     assert f"{name} is damaged, and is not used" in finished.stderr
+
+
+@pytest.mark.parametrize("name", ["spillway-round-4-1", "spillway-round-4-done"])
+def test_round_that_cannot_be_read_is_not_taken_for_damaged(
+    iterate_with_checkpoint: Callable, tmp_path: Path, reads_fail: Callable, nothing_left_behind: None, name: str
+) -> None:
+    iterate_with_checkpoint([], 5, status=1)
+    before = names_in(tmp_path / "checkpoint")
+    finished, _ = iterate_with_checkpoint([], 5, status=None, env=reads_fail(name))
+    check_is_refused(finished, tmp_path / "checkpoint" / name)
+    assert names_in(tmp_path / "checkpoint") == before
+    finished, _ = iterate_with_checkpoint([], 5)
+    assert finished.stdout.splitlines() == expected_lines(3000, 8)[4:]
 
 
 def test_rounds_of_two_starts_are_not_mixed(run_job: Callable, tmp_path: Path, end_at_call: Callable) -> None:

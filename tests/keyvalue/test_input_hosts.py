@@ -153,9 +153,9 @@ def interrupted_sort(
 ) -> Callable[..., object]:
     """interrupted_sort(language, processes, status=): of lines; the first start ends when some files have been read."""
 
-    def sort(language: str, processes: int, status: Optional[int] = 0) -> object:
+    def sort(language: str, processes: int, status: Optional[int] = 0, **more: object) -> object:
         options = ["--plain", "-n", processes, "-A", 4, "--checkpoint", tmp_path / "checkpoint"]
-        env = {**end_at_call(7), "MPI_D_CHECKPOINT_INTERVAL": "1us"}
+        env = {**end_at_call(7), "MPI_D_CHECKPOINT_INTERVAL": "1us", **more}
         if language == "cpp":
             return run_job(options, "lines-sort", tmp_path / "out", *files, env=env, status=status)[0]
         packages = {**python_with_packages, "env": {**python_with_packages["env"], **env}}
@@ -202,6 +202,32 @@ def test_damaged_sample_of_a_checkpoint_is_noticed(interrupted_sort: Callable, t
     assert f"{kept} is damaged, and is not used" in finished.stderr
     assert f"nothing else in {tmp_path}/checkpoint is used without it" in finished.stderr
     assert lines_of(tmp_path / "out") == sorted(line for text in TEXTS for line in text.splitlines())
+
+
+def test_sample_of_a_checkpoint_that_cannot_be_read_is_an_error(
+    interrupted_sort: Callable, reads_fail: Callable, tmp_path: Path
+) -> None:
+    interrupted_sort("cpp", 1, status=None)
+    before = sorted((tmp_path / "checkpoint").iterdir())
+    refused = interrupted_sort("cpp", 2, status=None, **reads_fail("spillway-gathered"))
+    assert refused.status != 0
+    assert f"cannot read {tmp_path}/checkpoint/spillway-gathered: Input/output error\n  Remedy:" in refused.stderr
+    assert sorted((tmp_path / "checkpoint").iterdir()) == before
+    interrupted_sort("cpp", 2)
+    assert lines_of(tmp_path / "out") == sorted(line for text in TEXTS for line in text.splitlines())
+
+
+def test_damaged_sample_does_not_let_another_job_remove_the_checkpoint(
+    interrupted_sort: Callable, run_job: Callable, files: List[str], tmp_path: Path
+) -> None:
+    interrupted_sort("cpp", 1, status=None)
+    kept = tmp_path / "checkpoint" / "spillway-gathered"
+    kept.write_bytes(kept.read_bytes()[:-1])
+    before = sorted((tmp_path / "checkpoint").iterdir())
+    options = ["--plain", "-n", 1, "-A", 5, "--checkpoint", tmp_path / "checkpoint"]
+    refused, _ = run_job(options, "lines-sort", tmp_path / "other", *files, status=None)
+    assert refused.status != 0 and "is of another job" in refused.stderr
+    assert sorted((tmp_path / "checkpoint").iterdir()) == before
 
 
 def test_programs_that_look_at_all_files_say_so(

@@ -194,7 +194,9 @@ MISTAKES = {
     "partition": "the partition function ended by KeyError: 'gone wrong'",
     "combine": "the combine function ended by KeyError: 'gone wrong'",
     "no task": "the partition function returned 2, and the A tasks are 0 to 1",
-    "no whole number": "the partition function ended by TypeError",
+    "a task far away": "the partition function returned 1000000, and the A tasks are 0 to 1",
+    "no whole number": "the partition function ended by TypeError: it returned 0.5, which is no whole number\n",
+    "no number": "the compare function ended by TypeError: it returned None, which is no number\n  Remedy: ",
     "no stdout": "the partition function ended by KeyError: 'gone wrong'",
     "a key that is None": "the key None is no str",
     "a value of another type": "the value 'text' is no int",
@@ -206,6 +208,7 @@ MISTAKES = {
     "no finalize": "the program has ended without Finalize()",
     "uncaught": "KeyError: 'gone wrong'",
     "configuration": "MPI_D_MEMORY: 'much' is not a size",
+    "numbers in conf": "MPI_D_A_TASKS: 'no' is not a number of tasks",
 }
 
 
@@ -215,6 +218,19 @@ def test_what_goes_wrong_ends_the_job(run_python: Callable, mistake: str) -> Non
     assert finished.status == 1
     assert any(line.startswith("mpid: rank ") for line in finished.stderr.splitlines())
     assert MISTAKES[mistake] in finished.stderr
+
+
+@pytest.mark.parametrize(
+    "mistake, named",
+    [
+        ("class", "Init() ended by ValueError: key=<class 'list'>: keys and values may be str, bytes, int or float"),
+        ("no mode", "Init() ended by ValueError: 'mapreduce' is no mode\n  Remedy: say Mode.COMMON or "),
+        ("a name that is a number", "Init() ended by ValueError: conf has the name 7, which is no str\n  Remedy: "),
+    ],
+)
+def test_what_init_cannot_take_is_said_before_there_is_mpi(run_python: Callable, mistake: str, named: str) -> None:
+    finished = run_python(PLAIN, PROGRAMS / "mistakes.py", mistake, status=1)
+    assert f"mpid: {named}" in finished.stderr
 
 
 def test_a_function_that_goes_wrong_in_a_task_is_said_with_it(run_python: Callable) -> None:

@@ -121,6 +121,14 @@ def test_what_is_of_another_mode_or_side_is_refused(run_python: Callable, tmp_pa
         assert sorted((tmp_path / mode).read_text().splitlines()) == sorted(messages)
 
 
+@pytest.mark.parametrize("side", ["O", "A"])
+@pytest.mark.parametrize("mode", ["mapreduce", "iteration"])
+def test_tasks_must_not_be_left_out(run_python: Callable, mode: str, side: str) -> None:
+    options = ["-M", mode, "--plain", "-n", 2, "-O", 8, "-A", 8]
+    finished = run_python(options, PROGRAMS / "mistakes.py", f"leaves {side} tasks out", mode, status=1)
+    assert f"MPI_D_Finalize() called before all tasks were run: {side} task " in finished.stderr
+
+
 def test_what_goes_wrong_in_rounds_and_streams_ends_the_job(run_python: Callable) -> None:
     causes = {
         "map": "O task 0 ended by KeyError: 'gone wrong in map'",

@@ -343,6 +343,11 @@ def test_input_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for path in ("./a:/b", "://b", "s3://b", ":/b", "a:b"):  # these name no host
         with pytest.raises(FileNotFoundError, match=path):
             mpid.LineSplits([path])
+    with pytest.raises(FileNotFoundError, match=r"cannot read s3://b/c: .* mounted\n  Remedy: .*TableSplits"):
+        mpid.LineSplits(["s3://key:secret@b/c"])
+    for one in ("text", tmp_path / "text", b"text"):
+        with pytest.raises(ValueError, match=r"is one path\n  Remedy: give a list"):
+            mpid.LineSplits(one)
 
 
 def test_a_host_s_own_file_is_looked_at_when_it_is_read(tmp_path: Path) -> None:

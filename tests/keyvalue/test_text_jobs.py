@@ -131,6 +131,11 @@ def test_input_and_output_are_needed(run: Runner, key_value_program: Callable, t
     missing = tmp_path / "missing"
     stderr = run(key_value_program(name), tmp_path, missing, status=1).stderr
     assert stderr == f"{name}: cannot read {missing}: No such file or directory\n"
+    stderr = run(key_value_program(name), tmp_path, "s3://key:secret@b/c", status=1).stderr
+    assert stderr.startswith(
+        f"{name}: cannot read s3://b/c: text and records are read from file systems that the machine"
+    )
+    assert "Remedy: mount that one" in stderr and "secret" not in stderr
 
 
 def test_the_programs_of_the_how_to_are_built_as_it_says(

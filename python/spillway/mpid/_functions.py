@@ -11,6 +11,9 @@ from typing import Any, Callable, Dict, Set
 from . import _library, _parts
 from ._kinds import Kind
 from ._library import CombineFunction, CompareFunction, PartitionFunction
+from ._place import short
+
+_INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 
 
 def end_job(error: BaseException, where: str, for_good: bool = False) -> None:
@@ -47,12 +50,29 @@ def _end_function(error: BaseException, function: str, task: Callable[[], str]) 
     end_job(error, f"{task()}: {function}" if is_in_task else function, for_good=True)
 
 
+def _sign(result: Any) -> int:
+    try:
+        return 1 if result > 0 else -1 if result < 0 else 0
+    except TypeError:
+        raise TypeError(
+            f"it returned {short(result)}, which is no number\n  Remedy: return one below, above or equal to 0."
+        ) from None
+
+
+def _whole_number(result: Any) -> int:
+    try:
+        return operator.index(result)
+    except TypeError:
+        raise TypeError(
+            f"it returned {short(result)}, which is no whole number\n  Remedy: return one from 0 to tasks - 1."
+        ) from None
+
+
 def compare_callback(compare: Callable[[Any, Any], int], keys: Kind, task: Callable[[], str]) -> Any:
     def call(first: int, second: int, _user: int) -> int:
         try:
             _stay_known()
-            result = compare(keys.item_at(first), keys.item_at(second))
-            return 1 if result > 0 else -1 if result < 0 else 0
+            return _sign(compare(keys.item_at(first), keys.item_at(second)))
         except BaseException as error:
             _end_function(error, "the compare function", task)
             raise
@@ -65,10 +85,8 @@ def partition_callback(
 ) -> Any:
     def call(key: int, value: int, tasks: int, _user: int) -> int:
         try:
-            place = operator.index(partition(keys.item_at(key), values.item_at(value), tasks))
-            return (
-                place if 0 <= place < tasks else -1 if place < 0 else tasks
-            )  # of what fits no C int, the library says the same
+            place = _whole_number(partition(keys.item_at(key), values.item_at(value), tasks))
+            return max(_INT_MIN, min(place, _INT_MAX))  # of what is no task's, the library says which record it is
         except BaseException as error:
             _end_function(error, "the partition function", task)
             raise

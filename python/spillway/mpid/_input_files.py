@@ -1,6 +1,7 @@
 """Files as input of key-value jobs: in parts, the same wherever it is computed, and read as they were planned."""
 
 import os
+import re
 import stat
 import sys
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from ._plans import planned
 SPLIT_BYTES = 32 << 20
 UNKNOWN_END = sys.maxsize
 Path = Union[str, "os.PathLike[str]"]
+_URI = re.compile(r"[A-Za-z][\w+.-]+://")
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,23 @@ class FileState:
         )
 
 
+def refuse_one_path(paths: object) -> None:
+    """Its letters would be taken for paths."""
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        raise ValueError(f"paths={paths!r} is one path\n  Remedy: give a list of paths, [{paths!r}].")
+
+
 def state_of(path: str) -> FileState:
-    status = os.stat(path)
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        if not _URI.match(path):
+            raise
+        without_keys = re.sub("//[^/]*@", "//", path)
+        raise FileNotFoundError(
+            f"cannot read {without_keys}: text and records are read from file systems that the machine has mounted\n"
+            "  Remedy: mount that one, or copy the file; TableSplits reads CSV and Parquet from there."
+        ) from None
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"cannot read {path}: it is not a regular file")
     return FileState.of(status)
@@ -116,6 +133,7 @@ class FileSplits(Sequence[Part], Generic[Part]):
     ) -> None:
         if split_bytes < 1 or unit_bytes < 1:
             raise ValueError("parts of files need at least one byte")
+        refuse_one_path(paths)
         self._splits: List[Part] = []
         for path in map(os.fspath, paths):
             host, own_path = _host_and_path(path)

@@ -7,6 +7,7 @@ with a record may be said only some records later, but before its task ends.
 import atexit
 import ctypes
 import enum
+import os
 import sys
 from contextlib import suppress
 from functools import cmp_to_key, partial
@@ -219,8 +220,32 @@ class _Running:
         Finalize()
 
 
+def _mode_of(mode: Any) -> Mode:
+    try:
+        return Mode(mode)
+    except ValueError:
+        names = " or ".join(f"Mode.{each.name}" for each in Mode)
+        raise ValueError(f"{mode!r} is no mode\n  Remedy: say {names}.") from None
+
+
+def _entries(keys: Kind, values: Kind, conf: Mapping[str, object], settings: Mapping[str, object]) -> Dict[str, str]:
+    entries = {"MPI_D_KEY_CLASS": keys.item_class, "MPI_D_VALUE_CLASS": values.item_class}
+    entries["MPI_D_INPUT_PLAN"] = digest()
+    for name, value in conf.items():
+        if not isinstance(name, str):
+            raise ValueError(
+                f"conf has the name {name!r}, which is no str\n  Remedy: names are as in C, as MPI_D_MEMORY."
+            )
+        entries[name] = str(value)
+    entries.update({f"MPI_D_{name.upper()}": str(value) for name, value in settings.items()})
+    for name, value in entries.items():
+        if "\0" in name + value:
+            raise ValueError(f"the configuration has a NUL in {name!r}: {value!r}\n  Remedy: leave it away.")
+    return entries
+
+
 def _as_in_c(entries: Mapping[str, str]) -> Any:
-    pairs = [(name.encode(), value.encode()) for name, value in entries.items()]
+    pairs = [(os.fsencode(name), os.fsencode(value)) for name, value in entries.items()]
     return (Entry * (len(pairs) + 1))(*pairs, (None, None))
 
 
@@ -232,7 +257,7 @@ def Init(
     compare: Optional[Compare] = None,
     partition: Optional[Partition] = None,
     combine: Optional[Combine] = None,
-    conf: Optional[Mapping[str, str]] = None,
+    conf: Optional[Mapping[str, object]] = None,
     **settings: object,
 ) -> _Running:
     """Begins the job; collective. In a `with` statement, its end is Finalize().
@@ -243,14 +268,12 @@ def Init(
     if _job is not None:
         raise Error(_library.ERR_STATE, "Init() called twice\n  Remedy: call it once.")
     try:
-        mode, keys, values = Mode(mode), kind_of(key, "key"), kind_of(value, "value")
+        mode, keys, values = _mode_of(mode), kind_of(key, "key"), kind_of(value, "value")
+        entries = _entries(keys, values, conf or {}, settings)
     except ValueError as error:
         _refused = error
         sys.excepthook = _end_on_exception(sys.excepthook)
         raise
-    entries = {"MPI_D_KEY_CLASS": keys.item_class, "MPI_D_VALUE_CLASS": values.item_class, **(conf or {})}
-    entries.setdefault("MPI_D_INPUT_PLAN", digest())
-    entries.update({f"MPI_D_{name.upper()}": str(value) for name, value in settings.items()})
     library = _library.load()
     _job = Job(mode, keys, values)
     sys.excepthook = _end_on_exception(sys.excepthook)

@@ -7,6 +7,7 @@ import pyarrow
 
 from . import _csv, _parquet, _place
 from ._file_systems import File, Path, files_of
+from ._input_files import refuse_one_path
 from ._plans import planned
 from ._schemas import Source, common_schema
 
@@ -38,6 +39,7 @@ class TableSplits(Sequence[TableSplit]):
     ) -> None:
         if split_bytes < 1:
             raise ValueError("parts of files need at least one byte")
+        refuse_one_path(paths)
         _refuse_names("columns", columns)
         _refuse_names("names", names)
         if format not in (None, *_FORMATS.values()):

@@ -61,11 +61,27 @@ if way == "caught":
         mpid.Init(memory="much")
     except mpid.Error as error:
         sys.exit(str(error))
+if way == "a name that is a number":
+    mpid.Init(conf={7: "1G"})
+if way == "no mode":
+    mpid.Init("mapreduce")
+if way == "numbers in conf":  # which is none
+    with mpid.Init(conf={"MPI_D_O_TASKS": 3, "MPI_D_A_TASKS": "no"}):
+        pass
+if way in ("leaves O tasks out", "leaves A tasks out"):
+    with mpid.Init(mpid.Mode[sys.argv[2].upper()]):
+        for side in mpid.tasks():
+            if side is (mpid.COMM_BIPARTITE_O if "O" in way else mpid.COMM_BIPARTITE_A):
+                break
 if way == "class":
     mpid.Init(key=list)
 functions = {way: fail} if way in ("compare", "partition", "combine") else {}
 if way == "no task":
     functions = {"partition": lambda key, value, tasks: tasks}
+if way == "a task far away":
+    functions = {"partition": lambda key, value, tasks: 10**6}
+if way == "no number":
+    functions = {"compare": lambda first, second: None}
 if way == "no whole number":
     functions = {"partition": lambda key, value, tasks: 0.5}
 if way == "no stdout":

@@ -188,6 +188,7 @@ def check_types_are_widened_where_no_value_changes(folder):
 
 
 def check_names_that_make_no_sense_are_refused(folder):
+    assert "is one path\n  Remedy: give a list of paths" in message_of(lambda: mpid.TableSplits("a.csv"), ValueError)
     path = written(folder / "a.csv", "n,m\n1,2\n")
     for names in ([], ["n", "n"], "n"):
         assert "columns=" in message_of(lambda: mpid.TableSplits([path], names))  # noqa: B023
