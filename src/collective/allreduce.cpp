@@ -69,7 +69,7 @@ class GroupedAllreduce {
     Receives receives(call_, kAllreduce);
     size_t messages = 0;
     for (int group = 0; group < groups_.count(); ++group)
-      if (group != group_) messages = expect_pieces(receives, groups_.first(group), mine);
+      if (group != group_) messages = expect_pieces(receives, groups_.first(group), Content::combined, mine);
     fill_other_blocks(receives);
     receives.wait();
     Arrivals arrivals(call_, receives);
@@ -86,7 +86,7 @@ class GroupedAllreduce {
   void take_results() {
     Receives receives(call_, kAllreduce);
     for (int i = 0; i < blocks_; ++i)
-      if (!is_mine(i)) receives.expect(groups_.first(i), Step::second);
+      if (!is_mine(i)) receives.expect(groups_.first(i), Content::combined, Step::second);
     fill_other_blocks(receives);
     receives.wait();
     note(receives.deliver_all([&](int rank) { return block(groups_.of(rank)); }, MPI_SUCCESS));
@@ -123,21 +123,34 @@ int allreduce(Runtime& runtime, const Communicator& comm, const TypedBuffer& in,
   return mpi::raise(comm.handle, GroupedAllreduce(call, groups, own_contribution(in, out), out, op).run());
 }
 
+// Each rank takes what all ranks of its group contribute, or else, as of other groups, what the last of them makes of
+// it: then no contribution stays until all have taken it.
 Operation allreduce_of_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void* out, MPI_Op op) {
   const Call call(runtime, comm);
   const RankGroups& groups = groups_to_reduce(runtime, comm, op);
   const int own_group = groups.of(comm.rank);
   const TypedBuffer own = own_contribution(in, out);
   Receives receives(call, "MPI_Iallreduce");
+  if (is_folded_by_each(runtime, comm, own, op)) {
+    contribute(call, groups, receives, {own});
+    if (own.address != out) receives.will_fill(TypedBuffer{out, own.count, own.type});
+    return Operation(std::move(receives), [call, &groups, own, out, op](Receives& come) {
+      return fold_groups_into(call, groups, own, out, op, Arrivals(call, come), 1);
+    });
+  }
   const int error_of_group = combine_at_last(call, groups, receives, {own}, op, [&](Fold& fold) {
-    fold.send_to_ranks(call.in_the_name_of(groups.first(own_group)), groups.others(own_group), own.count);
+    fold.send_to_ranks(call.in_the_name_of(groups.first(own_group)), ranks_from(comm, 0), own.count);
   });
-  for (int group = 0; group < groups.count(); ++group)
-    if (group != own_group) receives.expect(groups.first(group));
+  receives.keep_signals();
+  const size_t signals = receives.count();
+  for (int group = 0; group < groups.count(); ++group) receives.expect(groups.first(group), Content::of_node);
   if (own.address != out) receives.will_fill(TypedBuffer{out, own.count, own.type});
-  return Operation(std::move(receives), [call, &groups, own, out, op, error_of_group](Receives& come) {
-    const int error = fold_groups_into(call, groups, own, out, op, Arrivals(call, come), 1);
-    return error_of_group != MPI_SUCCESS ? error_of_group : error;
+  return Operation(std::move(receives), [=, &groups](Receives& come) {
+    Arrivals arrivals(call, come, signals);
+    Fold fold(own, op);
+    for (int group = 0; group < groups.count(); ++group) fold.add(arrivals.next(own));
+    fold.put_into(call, TypedBuffer{out, own.count, own.type}, own);
+    return error_of_group != MPI_SUCCESS ? error_of_group : fold.error();
   });
 }
 

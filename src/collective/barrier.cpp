@@ -29,7 +29,8 @@ int barrier(Runtime& runtime, const Communicator& comm) {
     Receives contributions(call, kBarrier);
     for (int rank : nodes.ranks(node))
       if (rank != comm.rank) contributions.expect(rank);
-    for (int other = 1; comm.rank == 0 && other < nodes.count(); ++other) contributions.expect(nodes.first(other));
+    for (int other = 1; comm.rank == 0 && other < nodes.count(); ++other)
+      contributions.expect(nodes.first(other), Content::combined);
     hear(contributions);
   }
   if (comm.rank == 0) {
@@ -38,7 +39,7 @@ int barrier(Runtime& runtime, const Communicator& comm) {
   }
   send_to(call, comm.rank == nodes.first(node) ? 0 : nodes.first(node), nothing());
   Receives end(call, kBarrier);
-  end.expect(0);
+  end.expect(0, Content::combined);
   hear(end);
   return MPI_SUCCESS;
 }
@@ -48,11 +49,14 @@ Operation barrier_of_all(Runtime& runtime, const Communicator& comm) {
   const RankGroups& nodes = comm.groups_by_node(runtime.self);
   const int own_node = nodes.of(comm.rank);
   Receives receives(call, "MPI_Ibarrier");
-  combine_at_last(call, nodes, receives, {nothing()}, MPI_OP_NULL, [&](Fold&) {
-    send_to_ranks(call.in_the_name_of(nodes.first(own_node)), nodes.others(own_node), {nothing()});
-  });
+  if (nodes.count() == 1)
+    contribute(call, nodes, receives, {nothing()});
+  else
+    combine_at_last(call, nodes, receives, {nothing()}, MPI_OP_NULL, [&](Fold&) {
+      send_to_ranks(call.in_the_name_of(nodes.first(own_node)), nodes.others(own_node), {nothing()});
+    });
   for (int node = 0; node < nodes.count(); ++node)
-    if (node != own_node) receives.expect(nodes.first(node));
+    if (node != own_node) receives.expect(nodes.first(node), Content::of_node);
   return Operation(std::move(receives), take);
 }
 

@@ -10,8 +10,11 @@
 
 namespace spillway::collective {
 
-// Gives `own` to the other ranks of the group, and expects theirs: `receives` has no others yet. Where there are other
-// groups, one rank of the group folds them and calls `deliver`. What has come stays. An MPI error class.
+// Gives `own` to the other ranks of this rank's group, and expects theirs.
+void contribute(const Call& call, const RankGroups& groups, Receives& receives, const Parts& own);
+
+// The same, where `receives` has no others yet; and one rank of the group folds what all have given and calls
+// `deliver`. What has come stays. An MPI error class.
 int combine_at_last(const Call& call, const RankGroups& groups, Receives& receives, const Parts& own, MPI_Op op,
                     const Deliver& deliver);
 

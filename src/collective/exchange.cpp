@@ -59,20 +59,24 @@ void send_to_ranks(const Call& call, const std::vector<int>& ranks, const Parts&
   const Communicator& comm = call.comm();
   std::vector<uint32_t> receivers;
   receivers.reserve(ranks.size());
-  for (int rank : ranks)
-    if (rank != comm.rank) receivers.push_back(comm.peers[static_cast<size_t>(rank)]);
+  for (int rank : ranks) receivers.push_back(comm.peers[static_cast<size_t>(rank)]);
   if (receivers.empty()) return;
   PackedParts packed(data);
   mpi::send_to_all(call.runtime(), address_of(call, comm.rank, step), receivers, packed, packed.bytes());
 }
 
 void send_to_others(const Call& call, const TypedBuffer& buffer, Step step) {
-  send_to_ranks(call, ranks_from(call.comm(), 0), {buffer}, step);
+  send_to_ranks(call, without(call.comm().rank, ranks_from(call.comm(), 0)), {buffer}, step);
 }
 
 std::vector<int> ranks_from(const Communicator& comm, int first) {
   std::vector<int> ranks(static_cast<size_t>(comm.size - first));
   std::iota(ranks.begin(), ranks.end(), first);
+  return ranks;
+}
+
+std::vector<int> without(int rank, std::vector<int> ranks) {
+  std::erase(ranks, rank);
   return ranks;
 }
 

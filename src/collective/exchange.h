@@ -21,12 +21,15 @@ TypedBuffer length_of(const Parts& parts);
 
 void send_to(const Call& call, int rank, const TypedBuffer& buffer, Step step = Step::first);
 
-// The same data to those of `ranks` that are others than this one; one copy for all. Once in a step.
+// The same data to `ranks`, which may be this one, too, and to all others; one copy for all. Once in a step.
 void send_to_ranks(const Call& call, const std::vector<int>& ranks, const Parts& data, Step step = Step::first);
 void send_to_others(const Call& call, const TypedBuffer& buffer, Step step = Step::first);
 
 // The ranks from `first` on.
 std::vector<int> ranks_from(const Communicator& comm, int first);
+
+// The others of `ranks`.
+std::vector<int> without(int rank, std::vector<int> ranks);
 
 // Copies between buffers of the same size that may have different datatypes. MPI_SUCCESS or MPI_ERR_TRUNCATE.
 int copy_local(const TypedBuffer& from, const TypedBuffer& to);

@@ -18,10 +18,10 @@ TypedBuffer piece_of(const TypedBuffer& buffer, MPI_Count begin, MPI_Count count
   return piece;
 }
 
-size_t expect_pieces(Receives& receives, int rank, const TypedBuffer& buffer) {
+size_t expect_pieces(Receives& receives, int rank, Content content, const TypedBuffer& buffer) {
   size_t pieces = 0;
   for_each_piece(buffer.count, buffer.type, [&](MPI_Count, MPI_Count) {
-    receives.expect(rank);
+    receives.expect(rank, content);
     ++pieces;
   });
   return pieces;
@@ -29,7 +29,7 @@ size_t expect_pieces(Receives& receives, int rank, const TypedBuffer& buffer) {
 
 int receive_pieces(const Call& call, const char* operation, int root, const TypedBuffer& buffer) {
   Receives receives(call, operation);
-  expect_pieces(receives, root, buffer);
+  expect_pieces(receives, root, Content::combined, buffer);
   receives.will_fill(buffer);
   receives.wait();
   mpi::renew(call.runtime(), buffer, mpi::packed_bytes(buffer));

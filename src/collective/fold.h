@@ -42,7 +42,7 @@ inline TypedBuffer own_contribution(const TypedBuffer& in, void* out) {
 }
 
 // Expects a vector like `buffer` that `rank` sends in pieces. Their number.
-size_t expect_pieces(Receives& receives, int rank, const TypedBuffer& buffer);
+size_t expect_pieces(Receives& receives, int rank, Content content, const TypedBuffer& buffer);
 
 // Receives a vector that `root` sends in pieces.
 int receive_pieces(const Call& call, const char* operation, int root, const TypedBuffer& buffer);

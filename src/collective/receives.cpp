@@ -12,8 +12,9 @@ Receives::Receives(const Call& call, const char* operation) : call_(call), opera
   call_.runtime().take_news();
 }
 
-void Receives::expect(int rank, Step step) {
-  message::PostedReceive& receive = receives_.emplace_back();
+void Receives::expect(int rank, Content content, Step step) {
+  Expected& receive = receives_.emplace_back();
+  receive.content = content;
   receive.context = call_.context();
   receive.source = rank;
   receive.tag = call_.tag(step);
@@ -30,15 +31,27 @@ uint64_t Receives::missing() const {
                                              [](const auto& receive) { return receive.matched == nullptr; }));
 }
 
+// Ranks that have not come first: whoever combines may wait for them, too.
 void Receives::describe(char* text, size_t size) const {
-  int ranks = 0, first = 0, last = -1;
-  for (const message::PostedReceive& receive : receives_) {
-    if (receive.matched != nullptr || receive.source == last) continue;  // several messages of a rank are in a row
-    last = receive.source;
-    if (++ranks == 1) first = last;
+  static constexpr struct {
+    Content content;
+    const char* missing;
+  } kWords[] = {{Content::own, "%d ranks have not come, rank %d first"},
+                {Content::of_node, "not all ranks have come of %d nodes, that of rank %d first"},
+                {Content::combined, "%d ranks have not sent what they combine, rank %d first"}};
+  for (const auto& words : kWords) {
+    int ranks = 0, first = 0, last = -1;
+    for (const Expected& receive : receives_) {
+      if (receive.content != words.content || receive.matched != nullptr) continue;
+      if (receive.source == last) continue;  // several messages of a rank are in a row
+      last = receive.source;
+      if (++ranks == 1) first = last;
+    }
+    if (ranks == 0) continue;
+    const int begun = snprintf(text, size, "%s on a communicator of %d: ", operation_, call_.comm().size);
+    snprintf(text + begun, size - static_cast<size_t>(begun), words.missing, ranks, first);
+    return;
   }
-  snprintf(text, size, "%s on a communicator of %d: %d ranks have not come, rank %d first", operation_,
-           call_.comm().size, ranks, first);
 }
 
 void Receives::will_fill(const TypedBuffer& buffer) {
@@ -63,9 +76,12 @@ int Receives::deliver_to(size_t i, const TypedBuffer& buffer) {
   return outcome.error;
 }
 
-void Receives::drop(size_t i) {
-  call_.runtime().store.release(receives_[i].matched->payload);
-  receives_[i].matched.reset();
+void Receives::keep_signals() {
+  for (Expected& receive : receives_) call_.runtime().make_signal(receive);
+}
+
+void Receives::drop_from(size_t i) {
+  for (; count() > i; receives_.pop_back()) call_.runtime().drop(receives_.back());
 }
 
 int Receives::deliver_all(const std::function<TypedBuffer(int)>& part, int error) {

@@ -15,13 +15,17 @@ namespace spillway::collective {
 
 using mpi::TypedBuffer;
 
+// What a rank sends: its contribution; what it makes of several; or what some rank of its node, in its name, makes of
+// the node's.
+enum class Content : uint8_t { own, combined, of_node };
+
 // Receives of one operation. All are posted, then waited for together: the rank is woken once, not once for each.
 class Receives {
  public:
   Receives(const Call& call, const char* operation);
   Receives(Receives&&) noexcept = default;
 
-  void expect(int rank, Step step = Step::first);
+  void expect(int rank, Content content = Content::own, Step step = Step::first);
   void expect_all_but(int rank);
 
   // How many have not come yet, of what news were taken of.
@@ -46,8 +50,11 @@ class Receives {
   // All of them, to where part(rank) says. The result is of the first that went wrong, or `error`.
   int deliver_all(const std::function<TypedBuffer(int)>& part, int error);
 
-  // Gives the message of the i-th expected rank up.
-  void drop(size_t i);
+  // Of the ranks that are expected so far, only that they have come counts. What they have sent goes.
+  void keep_signals();
+
+  // The ranks from the i-th expected one on are not waited for. What has come of them goes, what comes will go.
+  void drop_from(size_t i);
 
   // The message of the i-th expected rank, for who does not move it at once.
   const message::Envelope& message(size_t i) const { return *receives_[i].matched; }
@@ -56,10 +63,14 @@ class Receives {
   int rank_of(size_t i) const { return receives_[i].source; }
 
  private:
+  struct Expected : message::PostedReceive {
+    Content content = Content::own;
+  };
+
   Call call_;
   const char* operation_;
   std::vector<mpi::Overwrite> overwrites_;
-  std::deque<message::PostedReceive> receives_;  // addresses stay, also when the deque is moved
+  std::deque<Expected> receives_;  // addresses stay, also when the deque is moved
 };
 
 }  // namespace spillway::collective

@@ -23,10 +23,8 @@ Operation reduce_to_root(Runtime& runtime, const Communicator& comm, const Typed
     const int error = combine_at_last(call, groups, receives, {in}, op, [&](Fold& fold) {
       fold.send_to(call.in_the_name_of(groups.first(own_group)), root, in.count);
     });
-    return Operation(std::move(receives), [error](Receives& come) {
-      for (size_t i = 0; i < come.count(); ++i) come.drop(i);
-      return error;
-    });
+    receives.drop_from(0);
+    return ended(std::move(receives), error);
   }
   if (comm.rank != root) {
     send_to(call, root, in);
@@ -37,7 +35,7 @@ Operation reduce_to_root(Runtime& runtime, const Communicator& comm, const Typed
   for (int rank : groups.ranks(own_group))
     if (rank != root) receives.expect(rank);
   for (int group = 0; group < groups.count(); ++group)
-    if (group != own_group) messages = expect_pieces(receives, groups.first(group), own);
+    if (group != own_group) messages = expect_pieces(receives, groups.first(group), Content::of_node, own);
   if (own.address != out) receives.will_fill(TypedBuffer{out, own.count, own.type});
   return Operation(std::move(receives), [call, &groups, own, out, op, messages](Receives& come) {
     return fold_groups_into(call, groups, own, out, op, Arrivals(call, come), messages);

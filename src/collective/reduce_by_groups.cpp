@@ -21,7 +21,7 @@ int reduce_by_groups(const Call& call, const char* operation, const RankGroups& 
   for (int rank : members)
     if (rank != self) receives.expect(rank);
   for (int group = 0; is_root && group < groups.count(); ++group)
-    if (group != own_group) messages = expect_pieces(receives, groups.first(group), own);
+    if (group != own_group) messages = expect_pieces(receives, groups.first(group), Content::combined, own);
   if (is_root && filled.address != nullptr) receives.will_fill(filled);
   receives.wait();
 

@@ -62,15 +62,14 @@ Operation reduce_scatter_of_all(Runtime& runtime, const Communicator& comm, cons
       const Call of_group = call.in_the_name_of(groups.first(own_group));
       for (int rank : groups.others(own_group)) fold.send_to(of_group, rank, counts[rank]);
     });
-  const size_t vectors_of_others = receives.count();
+  receives.drop_from(0);
   for (int rank : groups.ranks(own_group))
     if (rank != comm.rank) receives.expect(rank);
   size_t messages = 0;
   for (int group = 0; group < groups.count(); ++group)
-    if (group != own_group) messages = expect_pieces(receives, groups.first(group), own);
+    if (group != own_group) messages = expect_pieces(receives, groups.first(group), Content::of_node, own);
   return Operation(std::move(receives), [=, &groups](Receives& come) {
-    for (size_t i = 0; i < vectors_of_others; ++i) come.drop(i);
-    const int error = fold_groups_into(call, groups, own, out, op, Arrivals(call, come, vectors_of_others), messages);
+    const int error = fold_groups_into(call, groups, own, out, op, Arrivals(call, come), messages);
     return error_of_group != MPI_SUCCESS ? error_of_group : error;
   });
 }

@@ -19,7 +19,7 @@ int scan(Runtime& runtime, const Communicator& comm, const TypedBuffer& in, void
   }
   const std::vector<int>& members = groups.ranks(group);
   Receives receives(call, operation);
-  const size_t messages = group > 0 ? expect_pieces(receives, groups.first(group - 1), own) : 0;
+  const size_t messages = group > 0 ? expect_pieces(receives, groups.first(group - 1), Content::combined, own) : 0;
   for (int rank : members)
     if (rank != comm.rank) receives.expect(rank);
   receives.wait();
@@ -60,18 +60,17 @@ Operation scan_of_all(Runtime& runtime, const Communicator& comm, const TypedBuf
     error_of_group = combine_at_last(call, groups, receives, {own}, op, [&](Fold& fold) {
       fold.send_to_ranks(call.in_the_name_of(groups.first(group)), receivers, own.count);
     });
+    receives.drop_from(before);
   } else {
     for (size_t i = 0; i < before; ++i) receives.expect(members[i]);
     send_to_ranks(call, ranks_from(comm, comm.rank + 1), {own});
   }
-  const size_t of_group = receives.count();
-  for (int other = 0; other < group; ++other) receives.expect(groups.first(other));
+  for (int other = 0; other < group; ++other) receives.expect(groups.first(other), Content::of_node);
   return Operation(std::move(receives), [=](Receives& come) {
-    Arrivals groups_before(call, come, of_group), ranks_before(call, come);
+    Arrivals groups_before(call, come, before), ranks_before(call, come);
     Fold fold(own, op);
     for (int other = 0; other < group; ++other) fold.add(groups_before.next(own));
     for (size_t i = 0; i < before; ++i) fold.add(ranks_before.next(own));
-    for (size_t i = before; i < of_group; ++i) come.drop(i);
     if (!exclusive) fold.add_own({own});
     if (call.comm().rank > 0 || !exclusive) fold.put_into(call, TypedBuffer{out, own.count, own.type}, own);
     return error_of_group != MPI_SUCCESS ? error_of_group : fold.error();

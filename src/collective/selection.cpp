@@ -27,11 +27,16 @@ bool commutes(MPI_Op op) {
   return does != 0;
 }
 
+bool do_nodes_combine(Runtime& runtime, const Communicator& comm, MPI_Op op) {
+  const RankGroups& by_node = comm.groups_by_node(runtime.self);
+  return commutes(op) || by_node.are_contiguous();
+}
+
 }  // namespace
 
 bool is_small(const Communicator& comm, const TypedBuffer& contribution) {
   if (comm.size > kMostRanksOfAll) return false;
-  return bytes_of(contribution) <= std::min(mpi::kPieceBytes, kMostBytesOfAll / static_cast<uint64_t>(comm.size));
+  return bytes_of(contribution) <= kMostBytesOfAll / static_cast<uint64_t>(comm.size);
 }
 
 // By nodes, so that one vector of each goes over the network. What does not commute needs the order of the ranks.
@@ -49,6 +54,17 @@ const RankGroups& groups_in_order(Runtime& runtime, const Communicator& comm) {
 int blocks_to_reduce(const RankGroups& groups, const TypedBuffer& contribution) {
   const uint64_t most = bytes_of(contribution) / kLeastBlockBytes;
   return static_cast<int>(std::clamp<uint64_t>(most, 1, static_cast<uint64_t>(groups.count())));
+}
+
+bool is_small_for_all(Runtime& runtime, const Communicator& comm, const TypedBuffer& contribution, MPI_Op op) {
+  if (!do_nodes_combine(runtime, comm, op)) return is_small(comm, contribution);
+  const auto nodes = static_cast<uint64_t>(comm.groups_by_node(runtime.self).count());
+  return comm.size <= kMostRanksOfAll && bytes_of(contribution) <= kMostBytesOfAll / nodes;
+}
+
+bool is_folded_by_each(Runtime& runtime, const Communicator& comm, const TypedBuffer& contribution, MPI_Op op) {
+  if (!do_nodes_combine(runtime, comm, op)) return true;
+  return comm.groups_by_node(runtime.self).count() == 1 && bytes_of(contribution) <= node::kInlineBytes;
 }
 
 bool is_scattered_by_first_rank(const TypedBuffer& contribution) {

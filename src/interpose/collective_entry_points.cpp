@@ -131,6 +131,17 @@ namespace collective = spillway::collective;
   DEFINE_BLOCKING(NAME, S, PARAMETERS, ARGUMENTS, PLAN)                \
   DEFINE_REQUESTS(NAME, I_NAME, S, PARAMETERS, ARGUMENTS, PLAN)
 
+SPILLWAY_ENTRY int MPI_Op_free(MPI_Op* op) {
+  const auto library = [&] { return PMPI_Op_free(op); };
+  return dispatch(
+      [&](Runtime& r) {
+        if (op == nullptr || !r.held_operations.free_later(*op)) return library();
+        *op = MPI_OP_NULL;
+        return MPI_SUCCESS;
+      },
+      library);
+}
+
 SPILLWAY_ENTRY int MPI_Barrier(MPI_Comm comm) {
   return blocking_entry(
       "MPI_Barrier", comm, [](Runtime& r, const Communicator& c) { return collective::barrier(r, c); },

@@ -6,6 +6,8 @@
 
 #include "collective/selection.h"
 #include "mpi/arguments.h"
+#include "mpi/datatype_contents.h"
+#include "mpi/runtime.h"
 
 namespace spillway::interpose {
 namespace {
@@ -85,10 +87,30 @@ collective::Part part_of(Parts parts) {
   return [parts = std::move(parts)](int i) { return parts.part(i); };
 }
 
-bool is_predefined(MPI_Op op) {
+bool is_own_of_mpi(MPI_Op op) {
   static const MPI_Op kPredefined[] = {MPI_MAX, MPI_MIN, MPI_SUM,  MPI_PROD, MPI_LAND,   MPI_BAND,
                                        MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
   return std::find(std::begin(kPredefined), std::end(kPredefined), op) != std::end(kPredefined);
+}
+
+class KeptOperation {
+ public:
+  KeptOperation(Lifetime lifetime, MPI_Op op) : op_(op) {
+    if (lifetime == Lifetime::call || op == MPI_OP_NULL || is_own_of_mpi(op)) return;
+    hold_ = std::make_shared<const mpi::OperationHold>(mpi::runtime()->held_operations, op);
+  }
+  MPI_Op operator*() const { return op_; }
+
+ private:
+  std::shared_ptr<const mpi::OperationHold> hold_;
+  MPI_Op op_;
+};
+
+// An operation of the program's is given the datatype, and may know it by its handle: a copy, which lives longer than
+// one that the program frees, has another.
+bool can_be_kept(MPI_Datatype type, MPI_Op op) {
+  if (type == MPI_DATATYPE_NULL || op == MPI_OP_NULL) return false;
+  return is_own_of_mpi(op) || mpi::Envelope(type).is_predefined();
 }
 
 Plan reduction(MPI_Count count, MPI_Datatype type, MPI_Op op) {
@@ -96,7 +118,7 @@ Plan reduction(MPI_Count count, MPI_Datatype type, MPI_Op op) {
   plan.type = type;
   plan.count = count;
   plan.op = op;
-  plan.can_be_nonblocking = is_predefined(op);
+  plan.can_be_nonblocking = can_be_kept(type, op);
   return plan;
 }
 
@@ -258,8 +280,9 @@ Plan Planner::alltoallw(const void* in, const Numbers& in_counts, const Numbers&
 Plan Planner::reduce(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op, int root) const {
   Plan plan = reduction(count, type, op);
   plan.root = root;
-  plan.begin = [from = input_buffer(in, count, type), out, op, root](Runtime& r, const Communicator& c) {
-    return collective::reduce_to_root(r, c, from, out, op, root);
+  plan.begin = [from = input_buffer(in, count, type), out, kept = KeptOperation(lifetime, op), root](
+                   Runtime& r, const Communicator& c) {
+    return collective::reduce_to_root(r, c, from, out, *kept, root);
   };
   return plan;
 }
@@ -267,9 +290,9 @@ Plan Planner::reduce(const void* in, void* out, MPI_Count count, MPI_Datatype ty
 Plan Planner::allreduce(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) const {
   Plan plan = reduction(count, type, op);
   const TypedBuffer from = input_buffer(in, count, type);
-  plan.can_be_nonblocking = plan.can_be_nonblocking && type != MPI_DATATYPE_NULL && collective::is_small(comm, from);
-  plan.begin = [from, out, op](Runtime& r, const Communicator& c) {
-    return collective::allreduce_of_all(r, c, from, out, op);
+  plan.can_be_nonblocking = plan.can_be_nonblocking && collective::is_small_for_all(*mpi::runtime(), comm, from, op);
+  plan.begin = [from, out, kept = KeptOperation(lifetime, op)](Runtime& r, const Communicator& c) {
+    return collective::allreduce_of_all(r, c, from, out, *kept);
   };
   return plan;
 }
@@ -277,9 +300,9 @@ Plan Planner::allreduce(const void* in, void* out, MPI_Count count, MPI_Datatype
 Plan Planner::prefixes(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op, bool exclusive) const {
   Plan plan = reduction(count, type, op);
   const TypedBuffer from = input_buffer(in, count, type);
-  plan.can_be_nonblocking = plan.can_be_nonblocking && type != MPI_DATATYPE_NULL && collective::is_small(comm, from);
-  plan.begin = [from, out, op, exclusive](Runtime& r, const Communicator& c) {
-    return collective::scan_of_all(r, c, from, out, op, exclusive);
+  plan.can_be_nonblocking = plan.can_be_nonblocking && collective::is_small(comm, from);
+  plan.begin = [from, out, kept = KeptOperation(lifetime, op), exclusive](Runtime& r, const Communicator& c) {
+    return collective::scan_of_all(r, c, from, out, *kept, exclusive);
   };
   return plan;
 }
@@ -294,8 +317,9 @@ Plan Planner::exscan(const void* in, void* out, MPI_Count count, MPI_Datatype ty
 
 Plan Planner::reduce_scatter(const void* in, void* out, const Numbers& counts, MPI_Datatype type, MPI_Op op) const {
   Plan plan = reduction(least(counts), type, op);
-  plan.begin = [in, out, kept = all(counts), type, op](Runtime& r, const Communicator& c) {
-    return collective::reduce_scatter_of_all(r, c, in, out, kept, type, op);
+  plan.begin = [in, out, kept_counts = all(counts), type, kept = KeptOperation(lifetime, op)](Runtime& r,
+                                                                                              const Communicator& c) {
+    return collective::reduce_scatter_of_all(r, c, in, out, kept_counts, type, *kept);
   };
   return plan;
 }
@@ -303,8 +327,8 @@ Plan Planner::reduce_scatter(const void* in, void* out, const Numbers& counts, M
 Plan Planner::reduce_scatter_block(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) const {
   Plan plan = reduction(count, type, op);
   const Numbers counts = Numbers::same(count, comm.size);
-  plan.begin = [in, out, counts, type, op](Runtime& r, const Communicator& c) {
-    return collective::reduce_scatter_of_all(r, c, in, out, counts, type, op);
+  plan.begin = [in, out, counts, type, kept = KeptOperation(lifetime, op)](Runtime& r, const Communicator& c) {
+    return collective::reduce_scatter_of_all(r, c, in, out, counts, type, *kept);
   };
   return plan;
 }

@@ -33,8 +33,9 @@ struct Plan {
   int64_t other_count = 0;
   std::optional<MPI_Op> op = {};  // of a reduction
 
-  // Whether a nonblocking call of it is Spillway's: says the same at all members. Operations of the program's, which it
-  // may free before they have ended, are the library's; so is what is too much for each rank to take from all.
+  // Whether a nonblocking call of it is Spillway's: says the same at all members. Operations of the program's for its
+  // own datatypes, which it may free before they have ended, are the library's; so is what is too much for each rank to
+  // take.
   bool can_be_nonblocking = true;
 
   Begin begin;

@@ -21,9 +21,10 @@ auto find_fitting(List& unexpected, int32_t source, int32_t tag) {
 PostedReceive* MatchingEngine::arrive(std::unique_ptr<Envelope> envelope) {
   Queues& queues = queues_[envelope->context];
   for (auto it = queues.posted.begin(); it != queues.posted.end(); ++it) {
-    PostedReceive* receive = *it;
-    if (!fits(receive->source, receive->tag, *envelope)) continue;
+    PostedReceive* receive = it->receive;
+    if (!fits(it->source, it->tag, *envelope)) continue;
     queues.posted.erase(it);
+    if (queues.is_to_be_forgotten) forget(envelope->context);
     receive->matched = std::move(envelope);
     return receive;
   }
@@ -33,17 +34,26 @@ PostedReceive* MatchingEngine::arrive(std::unique_ptr<Envelope> envelope) {
 
 void MatchingEngine::post(PostedReceive* receive) {
   receive->matched = extract(receive->context, receive->source, receive->tag);
-  if (receive->matched == nullptr) queues_[receive->context].posted.push_back(receive);
+  if (receive->matched == nullptr)
+    queues_[receive->context].posted.push_back(Posted{receive->source, receive->tag, receive});
+}
+
+std::list<MatchingEngine::Posted>::iterator MatchingEngine::find_posted(Queues& queues, const PostedReceive* receive) {
+  return std::find_if(queues.posted.begin(), queues.posted.end(),
+                      [&](const Posted& posted) { return posted.receive == receive; });
 }
 
 bool MatchingEngine::withdraw(PostedReceive* receive) {
   auto queues = queues_.find(receive->context);
   if (queues == queues_.end()) return false;
-  auto& posted = queues->second.posted;
-  auto it = std::find(posted.begin(), posted.end(), receive);
-  if (it == posted.end()) return false;
-  posted.erase(it);
+  auto it = find_posted(queues->second, receive);
+  if (it == queues->second.posted.end()) return false;
+  queues->second.posted.erase(it);
   return true;
+}
+
+void MatchingEngine::disown(PostedReceive* receive) {
+  find_posted(queues_.at(receive->context), receive)->receive = &unwanted_;
 }
 
 const Envelope* MatchingEngine::probe(uint64_t context, int32_t source, int32_t tag) const {
@@ -79,8 +89,9 @@ std::unique_ptr<Envelope> MatchingEngine::take_back(uint32_t sender, uint32_t to
 
 void MatchingEngine::forget(uint64_t context) {
   auto queues = queues_.find(context);
-  if (queues != queues_.end() && queues->second.posted.empty() && queues->second.unexpected.empty())
-    queues_.erase(queues);
+  if (queues == queues_.end()) return;
+  queues->second.is_to_be_forgotten = true;
+  if (queues->second.posted.empty() && queues->second.unexpected.empty()) queues_.erase(queues);
 }
 
 size_t MatchingEngine::unexpected_count() const {

@@ -35,6 +35,7 @@ struct PostedReceive {
   uint64_t context = 0;
   int32_t source = kAnySource;
   int32_t tag = kAnyTag;
+  bool is_signal = false;  // only that a message comes counts: its payload may be released at once
   std::unique_ptr<Envelope> matched;
 };
 
@@ -50,6 +51,12 @@ class MatchingEngine {
   // Returns false when it has been matched already.
   bool withdraw(PostedReceive* receive);
 
+  // The message that the receive is going to be matched with is wanted by nobody: arrive() returns the receive of
+  // unwanted ones for it, whose message the caller ends before the next one arrives. REQUIRES: `receive` is not
+  // matched; it need not live any longer.
+  void disown(PostedReceive* receive);
+  bool is_unwanted(const PostedReceive* receive) const { return receive == &unwanted_; }
+
   // The oldest unexpected message that fits, or nullptr. It stays.
   const Envelope* probe(uint64_t context, int32_t source, int32_t tag) const;
 
@@ -59,19 +66,27 @@ class MatchingEngine {
   // The unexpected message that its sender calls by this token, or nullptr when it has been matched.
   std::unique_ptr<Envelope> take_back(uint32_t sender, uint32_t token);
 
-  // The context will hardly be used any more: forgets it, unless a receive or a message waits in it.
+  // The context will hardly be used any more: forgets it, when no receive and no message waits in it any longer.
   void forget(uint64_t context);
 
   size_t unexpected_count() const;
   size_t context_count() const { return queues_.size(); }
 
  private:
+  struct Posted {
+    int32_t source, tag;
+    PostedReceive* receive;
+  };
   struct Queues {
-    std::list<PostedReceive*> posted;
+    std::list<Posted> posted;
     std::list<std::unique_ptr<Envelope>> unexpected;
+    bool is_to_be_forgotten = false;
   };
 
+  static std::list<Posted>::iterator find_posted(Queues& queues, const PostedReceive* receive);
+
   std::unordered_map<uint64_t, Queues> queues_;  // by context
+  PostedReceive unwanted_;
 };
 
 }  // namespace spillway::message

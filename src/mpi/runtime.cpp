@@ -233,9 +233,26 @@ void Runtime::accept(const message::Cell& cell) {
   envelope->sender = cell.sender;
   envelope->token = cell.token;
   message::PostedReceive* receive = matching.arrive(std::move(envelope));
-  if (receive == nullptr || receive->matched->token == 0) return;
-  owed_.push_back(Word{receive->matched->sender, message::CellKind::acknowledge, receive->matched->token});
-  receive->matched->token = 0;
+  if (receive == nullptr) return;
+  if (receive->matched->token != 0) {
+    owed_.push_back(Word{receive->matched->sender, message::CellKind::acknowledge, receive->matched->token});
+    receive->matched->token = 0;
+  }
+  if (receive->is_signal) make_signal(*receive);
+  if (matching.is_unwanted(receive)) drop(*receive);
+}
+
+void Runtime::make_signal(message::PostedReceive& receive) {
+  receive.is_signal = true;
+  if (receive.matched == nullptr) return;
+  store.release(receive.matched->payload);
+  receive.matched->payload = message::Payload{};
+}
+
+void Runtime::drop(message::PostedReceive& receive) {
+  if (receive.matched == nullptr) return matching.disown(&receive);
+  store.release(receive.matched->payload);
+  receive.matched.reset();
 }
 
 bool Runtime::take_back(uint32_t sender, uint32_t token) {

@@ -18,6 +18,7 @@
 #include "message/message_store.h"
 #include "mpi/base_memory.h"
 #include "mpi/communicator.h"
+#include "mpi/held_operations.h"
 #include "mpi/pinned_ranges.h"
 #include "mpi/request.h"
 #include "mpi/static_data.h"
@@ -54,6 +55,7 @@ class Runtime {
   message::MatchingEngine matching;
   CommunicatorTable communicators;
   RequestTable requests;
+  HeldOperations held_operations;
   std::unordered_set<uint64_t> busy_files;  // handles of files that a split operation is open on
   memory::Arena& arena;
   memory::SmallHeap& small_heap;
@@ -64,6 +66,11 @@ class Runtime {
 
   // Takes what has arrived from the mailbox: matches messages, notes acknowledgements. Touches no user memory.
   void take_news();
+
+  // Of the message that the receive is matched with, now or later, nobody wants the payload.
+  void make_signal(message::PostedReceive& receive);
+  // Nor the message itself. The receive need not live.
+  void drop(message::PostedReceive& receive);
 
   // Sleeps without a slot until `met`; `describe(text, size)` says what for (for the deadlock report) and is called
   // only if the rank has to sleep. `needed` is the least number of messages that must still arrive.

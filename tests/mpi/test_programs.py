@@ -29,6 +29,7 @@ PROGRAMS = [
     "polling",
     "reductions",
     "request_queries",
+    "seldom_reductions",
     "send_modes",
     "sizes",
     "statuses",
@@ -142,32 +143,124 @@ def test_reductions_combine_within_nodes(run, job, flavour, ranks, slots, per_no
     run(*job("local_reductions", flavour, ranks, slots, ranks_per_node=per_node), "strict", timeout_s=LIMIT_S)
 
 
-# Of two nodes, how many vectors each sends to the other one.
+@pytest.mark.parametrize(("ranks", "slots", "per_node"), [(4, 1, 2), (7, 2, 3), (3, 1, None)])
+def test_reductions_end_where_nothing_is_owed(run, job, flavour, ranks, slots, per_node):
+    """Each rank begins when the one before it has ended the operation; waiting for more would be a deadlock."""
+    report = ("--summary", "none", "--detect-deadlock")
+    run(*job("early_ends", flavour, ranks, slots, report=report, ranks_per_node=per_node), "strict", timeout_s=LIMIT_S)
+
+
+VECTORS = [
+    # Of two nodes, how many vectors each sends to the other one.
+    ("reduce_scatter_block", 512, 0.5, 1),  # rank 0 folds
+    ("reduce_scatter_block", 2048, 0.5, 0.5),
+    ("ireduce_scatter_block", 512, 0.5, 0.5),
+    ("ireduce_scatter", 512, 0.5, 0.5),
+    ("ireduce", 512, 0, 1),
+    ("iallreduce", 512, 1, 1),
+    ("scan", 512, 1, 0),
+    ("exscan", 512, 1, 0),
+    ("iscan", 512, 1, 0),
+    ("iexscan", 512, 1, 0),
+]
+PERSISTENT_VECTORS = [
+    ("reduce_scatter_block_init", 512, 0.5, 0.5),
+    ("reduce_scatter_init", 512, 0.5, 0.5),
+    ("reduce_init", 512, 0, 1),
+    ("allreduce_init", 512, 1, 1),
+    ("scan_init", 512, 1, 0),
+    ("exscan_init", 512, 1, 0),
+]
+
+
+@pytest.fixture
+def skip_what_the_library_has_not(run, plain_mpi, program, flavour):
+    """Called with the name of the operation."""
+
+    def skip(operation):
+        if not operation.endswith("_init"):
+            return
+        words = [*plain_mpi(flavour, 2), program("sums_between_nodes", flavour), "any", operation, 0, 1]
+        if run(*words, timeout_s=LIMIT_S).stdout.startswith("0 checks"):
+            pytest.skip(f"{flavour} has no persistent collective operations")
+
+    return skip
+
+
 @pytest.mark.parametrize(
     ("operation", "kib", "first", "second"),
-    [
-        ("reduce_scatter_block", 512, 0.5, 1),  # rank 0 folds
-        ("reduce_scatter_block", 2048, 0.5, 0.5),
-        ("ireduce_scatter_block", 512, 0.5, 0.5),
-        ("ireduce_scatter", 512, 0.5, 0.5),
-        ("ireduce", 512, 0, 1),
-        ("iallreduce", 512, 1, 1),
-        ("scan", 512, 1, 0),
-        ("exscan", 512, 1, 0),
-        ("iscan", 512, 1, 0),
-        ("iexscan", 512, 1, 0),
-    ],
+    [*VECTORS, *PERSISTENT_VECTORS],
 )
-def test_one_vector_of_each_node_goes_to_others(run, job, flavour, tmp_path, operation, kib, first, second):
+def test_one_vector_of_each_node_goes_to_others(
+    run, job, flavour, tmp_path, skip_what_the_library_has_not, operation, kib, first, second
+):
     """Of four ranks each has."""
+    skip_what_the_library_has_not(operation)
     options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
     rounds = 10
     words = job("sums_between_nodes", flavour, 8, 2, "256M", options, 4)
     run(*words, "strict", operation, kib, rounds, timeout_s=LIMIT_S)
     all_rounds = rounds * (kib << 10)
     nodes = json.loads((tmp_path / "summary").read_text())["nodes"]
+    assert len(nodes) == 2
     for node, vectors in zip(nodes, (first, second)):
         assert vectors * all_rounds <= node["courier_sent_bytes"] < (vectors + 0.1) * all_rounds
+
+
+@pytest.mark.parametrize("operation", ["ibarrier", "barrier_init"])
+def test_one_message_of_each_node_goes_to_others(run, job, flavour, tmp_path, skip_what_the_library_has_not, operation):
+    """Of four ranks each has; it goes to all of the other node's together, with the list of these."""
+    skip_what_the_library_has_not(operation)
+    options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
+    rounds = 200
+    run(
+        *job("sums_between_nodes", flavour, 8, 2, "256M", options, 4), "strict", operation, 0, rounds, timeout_s=LIMIT_S
+    )
+    nodes = json.loads((tmp_path / "summary").read_text())["nodes"]
+    assert len(nodes) == 2
+    for node in nodes:
+        assert rounds <= node["courier_sent_messages"] < 1.1 * rounds + 20
+        assert node["courier_sent_bytes"] < 64 * rounds
+
+
+@pytest.mark.parametrize(
+    ("operation", "kib"),
+    [
+        ("iallreduce", 1024),
+        ("ireduce", 1024),
+        ("iscan", 1024),
+        ("ireduce_scatter_block", 1024),
+        ("own_iallreduce", 1024),
+        ("own_ireduce", 1024),
+        ("own_iexscan", 1024),
+        ("iallreduce", 3072),
+        ("allreduce_init", 1024),
+        ("reduce_init", 1024),
+        ("exscan_init", 1024),
+        ("reduce_scatter_init", 1024),
+    ],
+)
+def test_contributions_that_nodes_combine_may_lie_on_storage(
+    run, job, flavour, tmp_path, skip_what_the_library_has_not, operation, kib
+):
+    """Of 24 MiB at a time that each of 3 ranks on each of 2 nodes has, and as much of results: more than 96 MiB."""
+    skip_what_the_library_has_not(operation)
+    options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
+    words = job("sums_between_nodes", flavour, 6, 1, "96M", options, 3)
+    run(*words, "strict", operation, kib, 3, 24576 // kib, timeout_s=LIMIT_S)
+    summary = json.loads((tmp_path / "summary").read_text())
+    assert summary["totals"]["spilled_bytes"] > 0
+    for node in summary["nodes"]:
+        assert node["peak_bytes"] <= node["budget_bytes"]
+
+
+@pytest.mark.parametrize(("ranks", "slots", "per_node", "memory"), [(4, 1, 2, "56M"), (6, 2, 3, "64M")])
+def test_threads_of_a_rank_combine_in_turn(run, job, flavour, tmp_path, ranks, slots, per_node, memory):
+    """With so little memory that contributions go to storage."""
+    options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
+    words = job("combining_threads", flavour, ranks, slots, memory, options, per_node)
+    run(*words, "strict", 1024, 10, timeout_s=LIMIT_S)
+    assert json.loads((tmp_path / "summary").read_text())["totals"]["spilled_bytes"] > 0
 
 
 def test_sums_are_the_same_in_every_run_on_the_same_nodes(run, job, flavour):
@@ -177,6 +270,14 @@ def test_sums_are_the_same_in_every_run_on_the_same_nodes(run, job, flavour):
         for slots in (1, 2)
     )
     assert first == second
+
+
+@pytest.mark.parametrize(("ranks", "slots", "per_node"), [(6, 1, None), (7, 2, 3)])
+def test_seldom_reductions_give_what_plain_mpi_gives(run, job, plain_mpi, program, flavour, ranks, slots, per_node):
+    """A digest of all results of all ranks."""
+    plain = run(*plain_mpi(flavour, ranks), program("seldom_reductions", flavour), timeout_s=LIMIT_S)
+    spillway = run(*job("seldom_reductions", flavour, ranks, slots, ranks_per_node=per_node), timeout_s=LIMIT_S)
+    assert spillway.stdout == plain.stdout
 
 
 def test_reductions_combine_as_on_plain_mpi(run, job, plain_mpi, program, flavour):

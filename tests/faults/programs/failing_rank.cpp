@@ -150,6 +150,16 @@ int receive_in_circle(int rank, int size) {
   return 0;
 }
 
+// Rank 1 waits for a message in its place.
+int sum_without_one(int rank, bool is_blocking) {
+  int value = rank, sum = 0;
+  if (rank == 1) MPI_Recv(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (is_blocking) return MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Request request;
+  MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  return MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 // A long one, from rank 0.
 int broadcast(size_t bytes, int rank) {
   std::vector<char> data(bytes, static_cast<char>(rank));
@@ -196,6 +206,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   const int failing = argc > 2 ? atoi(argv[2]) : size - 1;
   if (how == "deadlock") return receive_in_circle(rank, size);
+  if (how == "sum" || how == "begun_sum") return sum_without_one(rank, how == "sum");
   if (how == "slow_messages") return pass_slow_messages(rank, size, argv[2]);
   if (how == "checkpoint") return write_checkpoint(rank);
   if (how == "agreed_checkpoint") return write_agreed_checkpoint(rank);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <list>
+#include <utility>
 
 #include "seed.h"
 
@@ -114,6 +115,27 @@ TEST(MatchingTest, withdraws_a_receive_only_until_it_is_matched) {
   EXPECT_FALSE(engine.withdraw(&first));
   EXPECT_EQ(engine.arrive(envelope(1, 1)), &second);
   EXPECT_FALSE(engine.withdraw(&second));
+}
+
+TEST(MatchingTest, takes_what_an_owner_that_is_gone_has_waited_for) {
+  MatchingEngine engine;
+  PostedReceive later = receive(1, 1);
+  {
+    PostedReceive gone = receive(1, 1), beside = receive(1, 2);
+    engine.post(&gone);
+    engine.post(&beside);
+    engine.disown(&gone);
+    EXPECT_TRUE(engine.withdraw(&beside));
+  }
+  engine.post(&later);
+  engine.forget(later.context);
+  PostedReceive* unwanted = engine.arrive(envelope(1, 1, 7));
+  ASSERT_TRUE(engine.is_unwanted(unwanted)) << "it has been posted before the other one";
+  EXPECT_EQ(std::exchange(unwanted->matched, nullptr)->bytes, 7u);
+  EXPECT_EQ(engine.context_count(), 1u) << "a receive waits in it";
+  EXPECT_EQ(engine.arrive(envelope(1, 1, 8)), &later);
+  EXPECT_FALSE(engine.is_unwanted(&later));
+  EXPECT_EQ(engine.context_count(), 0u) << "it was to be forgotten";
 }
 
 // The oracle: two lists of everything, searched from the beginning.
