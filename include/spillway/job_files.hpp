@@ -214,7 +214,8 @@ class FileSplits {
   static FileState state_of(const std::string& path) {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) {
-      if (errno == ENOENT && path.find("://") < path.find('/'))
+      const size_t scheme_bytes = path.find("://");
+      if (errno == ENOENT && scheme_bytes != 0 && scheme_bytes < path.find('/'))
         throw std::runtime_error("cannot read " + without_keys(path) +
                                  ": text and records are read from file systems that the machine has mounted\n"
                                  "  Remedy: mount that one, or copy the file; Python's TableSplits reads CSV and "

@@ -27,8 +27,15 @@ void Receives::expect_all_but(int rank) {
 }
 
 uint64_t Receives::missing() const {
-  return static_cast<uint64_t>(std::count_if(receives_.begin(), receives_.end(),
-                                             [](const auto& receive) { return receive.matched == nullptr; }));
+  const auto missing =
+      std::count_if(receives_.begin(), receives_.end(), [](const auto& receive) { return receive.matched == nullptr; });
+  return static_cast<uint64_t>(missing) + too_far_ahead();
+}
+
+uint64_t Receives::too_far_ahead() const {
+  if (!drops_) return 0;
+  const uint64_t unwanted = call_.runtime().matching.unwanted_count(call_.context());
+  return unwanted > kMostUnwanted ? unwanted - kMostUnwanted : 0;
 }
 
 // Ranks that have not come first: whoever combines may wait for them, too.
@@ -52,6 +59,8 @@ void Receives::describe(char* text, size_t size) const {
     snprintf(text + begun, size - static_cast<size_t>(begun), words.missing, ranks, first);
     return;
   }
+  snprintf(text, size, "%s on a communicator of %d: %llu contributions to those before have not come", operation_,
+           call_.comm().size, static_cast<unsigned long long>(kMostUnwanted + too_far_ahead()));
 }
 
 void Receives::will_fill(const TypedBuffer& buffer) {
@@ -81,6 +90,7 @@ void Receives::keep_signals() {
 }
 
 void Receives::drop_from(size_t i) {
+  drops_ = true;
   for (; count() > i; receives_.pop_back()) call_.runtime().drop(receives_.back());
 }
 

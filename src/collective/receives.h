@@ -28,7 +28,7 @@ class Receives {
   void expect(int rank, Content content = Content::own, Step step = Step::first);
   void expect_all_but(int rank);
 
-  // How many have not come yet, of what news were taken of.
+  // How many have yet to come, of what news were taken of.
   uint64_t missing() const;
 
   // Where all of it goes. To be called once the rank has contributed what lies there.
@@ -53,7 +53,8 @@ class Receives {
   // Of the ranks that are expected so far, only that they have come counts. What they have sent goes.
   void keep_signals();
 
-  // The ranks from the i-th expected one on are not waited for. What has come of them goes, what comes will go.
+  // The ranks from the i-th expected one on are not waited for, but that not too many of them are behind. What has come
+  // of them goes, what comes will go.
   void drop_from(size_t i);
 
   // The message of the i-th expected rank, for who does not move it at once.
@@ -67,8 +68,13 @@ class Receives {
     Content content = Content::own;
   };
 
+  // Fewer than a persistent operation has numbers of its starts; and what nobody took would fill the store.
+  static constexpr uint64_t kMostUnwanted = 500;
+  uint64_t too_far_ahead() const;
+
   Call call_;
   const char* operation_;
+  bool drops_ = false;
   std::vector<mpi::Overwrite> overwrites_;
   std::deque<Expected> receives_;  // addresses stay, also when the deque is moved
 };

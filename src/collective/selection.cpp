@@ -63,7 +63,7 @@ bool is_small_for_all(Runtime& runtime, const Communicator& comm, const TypedBuf
 }
 
 bool is_folded_by_each(Runtime& runtime, const Communicator& comm, const TypedBuffer& contribution, MPI_Op op) {
-  if (!do_nodes_combine(runtime, comm, op)) return true;
+  if (comm.size == 1 || !do_nodes_combine(runtime, comm, op)) return true;
   return comm.groups_by_node(runtime.self).count() == 1 && bytes_of(contribution) <= node::kInlineBytes;
 }
 

@@ -297,13 +297,15 @@ std::vector<int> MapReduceCheckpoint::o_tasks_done() const {
   return tasks;
 }
 
-std::vector<KeptRun> MapReduceCheckpoint::runs(const Route& to_a_tasks) const {
+std::vector<KeptRun> MapReduceCheckpoint::runs(const Route& to_a_tasks) {
   std::vector<KeptRun> found;
-  for (const auto& [number, reader] : readers_)
+  for (const auto& [number, reader] : readers_) {
     for (const KeptBlock& block : reader->blocks())
       if (is_needed(block) && block.header.bytes >= kLeastRunBytes)
         found.push_back({block.header.partition, number, reader->run_of(block)});
-  std::vector<KeptRun> runs = exchange_runs(directory_.communicator(), to_a_tasks, found);
+    reader->forget_checksums();
+  }
+  std::vector<KeptRun> runs = exchange_runs(directory_.communicator(), to_a_tasks, std::move(found));
   std::vector<std::shared_ptr<const shuffle::RunFile>> files;
   for (const std::string& name : directory_.names())
     files.push_back(std::make_shared<shuffle::RunFile>(directory_.path_of(name)));
@@ -313,8 +315,8 @@ std::vector<KeptRun> MapReduceCheckpoint::runs(const Route& to_a_tasks) const {
 
 void MapReduceCheckpoint::send_again(const CheckpointDirectory::TakeBlock& send) {
   for (const auto& [number, reader] : readers_)
-    for (const KeptBlock& block : reader->blocks())
-      if (is_needed(block) && block.header.bytes < kLeastRunBytes) reader->read(block, send);
+    reader->for_each_block(
+        [this](const KeptBlock& block) { return is_needed(block) && block.header.bytes < kLeastRunBytes; }, send);
   readers_.clear();
 }
 
@@ -424,18 +426,17 @@ bool RoundCheckpoint::find_round(int round) {
   last_round_ = round;
   for (const auto& reader : readers_) {
     compression::adopt_parts(parts_in(reader->note()));
-    reader->for_each_block([&](const shuffle::BlockHeader& header, const char* block) {
-      if (header.partition == kBroadcast) broadcasts_.emplace_back(block + sizeof header, header.bytes);
-    });
+    reader->for_each_block([](const KeptBlock& block) { return block.header.partition == kBroadcast; },
+                           [&](const shuffle::BlockHeader& header, const char* block) {
+                             broadcasts_.emplace_back(block + sizeof header, header.bytes);
+                           });
   }
   return true;
 }
 
 void RoundCheckpoint::send_again(const CheckpointDirectory::TakeBlock& send) {
   for (const auto& reader : readers_)
-    reader->for_each_block([&](const shuffle::BlockHeader& header, const char* block) {
-      if (header.partition != kBroadcast) send(header, block);
-    });
+    reader->for_each_block([](const KeptBlock& block) { return block.header.partition != kBroadcast; }, send);
   readers_.clear();
 }
 

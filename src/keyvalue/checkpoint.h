@@ -94,8 +94,8 @@ class MapReduceCheckpoint {
   const CheckpointDirectory& directory() const { return directory_; }
   std::vector<int> o_tasks_done() const;
   // Collective. What those tasks had sent to those of this process's A tasks that have not ended, of long blocks.
-  std::vector<KeptRun> runs(const Route& to_a_tasks) const;
-  // The short ones, of which this process read some files, to all such tasks. No runs() after it.
+  std::vector<KeptRun> runs(const Route& to_a_tasks);
+  // The short ones, of which this process read some files, to all such tasks. REQUIRES: runs() has been called.
   void send_again(const CheckpointDirectory::TakeBlock& send);
 
   // A list that is going to be sent, of tasks that have not been committed. It must stay until release(), and what pads

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <new>
@@ -37,10 +38,17 @@ struct Tail {
   uint64_t block_count;
   uint64_t number_count;
   uint64_t note_bytes;
-  uint64_t longest_record;
-  uint64_t hash;  // of all that is between the blocks and this
+  uint64_t hash;  // of all that is between the blocks and this number
   uint64_t magic;
 };
+
+uint64_t hash_of(const char* end, size_t bytes, const Tail& tail) {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  XXH3_64bits_update(&state, end, bytes);
+  XXH3_64bits_update(&state, &tail, offsetof(Tail, hash));
+  return XXH3_64bits_digest(&state);
+}
 
 uint64_t piece_count(uint64_t bytes) { return (bytes + kPieceBytes - 1) / kPieceBytes; }
 
@@ -142,17 +150,17 @@ void CheckpointWriter::write_padded(char* data, size_t bytes) {
   begin_write(data, padded);
 }
 
-void CheckpointWriter::add_entry(const char* block, size_t offset) {
+void CheckpointWriter::add_entry(const char* block, size_t offset, uint64_t longest_record) {
   KeptBlock& entry = blocks_.emplace_back();
   entry.offset = begun_bytes_ + offset;
+  entry.longest_record = longest_record;
   std::memcpy(&entry.header, block, sizeof entry.header);
 }
 
 void CheckpointWriter::add_list(shuffle::SortedList& list) {
   if (list.bytes() == 0) return;
   for (const shuffle::SortedList::Block& block : list.blocks)
-    add_entry(list.memory.data() + block.offset, block.offset);
-  longest_record_ = std::max(longest_record_, list.longest_record);
+    add_entry(list.memory.data() + block.offset, block.offset, block.longest_record);
   write_padded(list.memory.data(), list.bytes());
 }
 
@@ -165,8 +173,7 @@ void CheckpointWriter::add_block(const shuffle::BlockHeader& header, const char*
   own_.replace(sizeof header + header.bytes);
   std::memcpy(own_.data(), &header, sizeof header);
   std::memcpy(own_.data() + sizeof header, content, header.bytes);
-  add_entry(own_.data(), 0);
-  longest_record_ = std::max(longest_record_, header.bytes);
+  add_entry(own_.data(), 0, header.bytes);
   write_padded(own_.data(), sizeof header + header.bytes);
 }
 
@@ -177,8 +184,8 @@ void CheckpointWriter::close(const std::vector<int>& numbers, const std::string&
   append(end_, checksums.data(), checksums.size());
   append(end_, numbers.data(), numbers.size());
   end_ += note;
-  const uint64_t hash = XXH3_64bits(end_.data(), end_.size());
-  const Tail tail{begun_bytes_, blocks_.size(), numbers.size(), note.size(), longest_record_, hash, kMagic};
+  Tail tail{begun_bytes_, blocks_.size(), numbers.size(), note.size(), 0, kMagic};
+  tail.hash = hash_of(end_.data(), end_.size(), tail);
   append(end_, &tail, 1);
   begin_write(end_.data(), end_.size());
 }
@@ -198,14 +205,18 @@ CheckpointReader::CheckpointReader(std::string path) : path_(std::move(path)) {
   if (error) fail_to_read(path_, error.value());
   if (size_ < storage::kBlockBytes) return;
   Head head{};
-  read_at(0, &head, sizeof head);
+  read_at(opened(), 0, &head, sizeof head);
   if (head.magic == kMagic) job_ = head.job;
 }
 
 // A file is open only while it is read: there may be thousands.
-void CheckpointReader::read_at(uint64_t offset, void* data, size_t bytes) const {
-  const base::Descriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+base::Descriptor CheckpointReader::opened() const {
+  base::Descriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) fail_to_read(path_, errno);
+  return file;
+}
+
+void CheckpointReader::read_at(const base::Descriptor& file, uint64_t offset, void* data, size_t bytes) const {
   for (size_t done = 0; done < bytes;) {
     const ssize_t got =
         pread(file.number(), static_cast<char*>(data) + done, bytes - done, static_cast<off_t>(offset + done));
@@ -222,19 +233,20 @@ bool CheckpointReader::read_end() {
   Tail tail{};
   if (size_ < storage::kBlockBytes + sizeof tail) return false;
   const uint64_t end_bytes = size_ - sizeof tail;
-  read_at(end_bytes, &tail, sizeof tail);
-  if (tail.magic != kMagic || tail.blocks_end > end_bytes || tail.block_count > size_ || tail.number_count > size_ ||
-      tail.note_bytes > size_)
+  const base::Descriptor file = opened();
+  read_at(file, end_bytes, &tail, sizeof tail);
+  if (tail.magic != kMagic || tail.blocks_end % storage::kBlockBytes != 0 || tail.blocks_end < storage::kBlockBytes)
     return false;
+  for (const uint64_t part : {tail.blocks_end, tail.block_count, tail.number_count, tail.note_bytes})
+    if (part > end_bytes) return false;
   const uint64_t pieces = piece_count(tail.blocks_end);
-  std::string end(end_bytes - tail.blocks_end, '\0');
-  if (end.size() != tail.block_count * sizeof(KeptBlock) + pieces * sizeof(uint64_t) + tail.number_count * sizeof(int) +
-                        tail.note_bytes)
+  if (end_bytes - tail.blocks_end != tail.block_count * sizeof(KeptBlock) + pieces * sizeof(uint64_t) +
+                                         tail.number_count * sizeof(int) + tail.note_bytes)
     return false;
-  read_at(tail.blocks_end, end.data(), end.size());
-  if (XXH3_64bits(end.data(), end.size()) != tail.hash) return false;
+  std::string end(end_bytes - tail.blocks_end, '\0');
+  read_at(file, tail.blocks_end, end.data(), end.size());
+  if (hash_of(end.data(), end.size(), tail) != tail.hash) return false;
   blocks_end_ = tail.blocks_end;
-  longest_record_ = tail.longest_record;
   const char* from = take(end.data(), blocks_, tail.block_count);
   from = take(from, checksums_, pieces);
   from = take(from, numbers_, tail.number_count);
@@ -256,14 +268,22 @@ bool CheckpointReader::are_pieces_whole() const {
   return true;
 }
 
-void CheckpointReader::for_each_block(const TakeBlock& take) const {
-  for (const KeptBlock& block : blocks_) read(block, take);
-}
-
-void CheckpointReader::read(const KeptBlock& block, const TakeBlock& take) const {
-  std::string bytes(sizeof block.header + block.header.bytes, '\0');
-  read_at(block.offset, bytes.data(), bytes.size());
-  take(block.header, bytes.data());
+// The blocks lie behind each other, and many of them are short.
+void CheckpointReader::for_each_block(const std::function<bool(const KeptBlock&)>& is_wanted,
+                                      const TakeBlock& take) const {
+  const base::Descriptor file = opened();
+  std::string read;
+  uint64_t begin = 0;  // of what has been read
+  for (const KeptBlock& block : blocks_) {
+    if (!is_wanted(block)) continue;
+    const uint64_t bytes = sizeof block.header + block.header.bytes;
+    if (block.offset + bytes > begin + read.size()) {
+      begin = block.offset;
+      read.resize(std::max(bytes, std::min<uint64_t>(kReadBytes, blocks_end_ - begin)));
+      read_at(file, begin, read.data(), read.size());
+    }
+    take(block.header, read.data() + (block.offset - begin));
+  }
 }
 
 shuffle::Run CheckpointReader::run_of(const KeptBlock& block) const {
@@ -281,7 +301,7 @@ shuffle::Run CheckpointReader::run_of(const KeptBlock& block) const {
   run.piece_bytes = kPieceBytes;
   run.checksums.assign(checksums_.begin() + static_cast<ptrdiff_t>(first),
                        checksums_.begin() + static_cast<ptrdiff_t>(pieces_end));
-  run.longest_record = std::min(longest_record_, run.bytes);
+  run.longest_record = block.longest_record;
   return run;
 }
 

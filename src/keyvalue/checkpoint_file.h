@@ -26,8 +26,9 @@ namespace spillway::keyvalue {
 struct KeptBlock {
   uint64_t offset;  // of its header, whose bytes are 0 in an empty one
   shuffle::BlockHeader header;
+  uint64_t longest_record;
 };
-static_assert(sizeof(KeptBlock) == 32 && std::is_trivially_copyable_v<KeptBlock>);
+static_assert(sizeof(KeptBlock) == 40 && std::is_trivially_copyable_v<KeptBlock>);
 
 // A thread writes lists from where they were sorted, with O_DIRECT where the file system takes it: the sender of the
 // records waits for neither the disk nor a copy, and little is left to be synced.
@@ -53,7 +54,7 @@ class CheckpointWriter {
 
  private:
   class Pieces;
-  void add_entry(const char* block, size_t offset);
+  void add_entry(const char* block, size_t offset, uint64_t longest_record);
   // Whole blocks of the disk, `bytes` of them used.
   void write_padded(char* data, size_t bytes);
   void begin_write(const char* data, size_t bytes);
@@ -69,7 +70,6 @@ class CheckpointWriter {
   std::vector<KeptBlock> blocks_;
   std::string end_;
   uint64_t begun_bytes_ = 0;
-  uint64_t longest_record_ = 0;
   bool is_published_ = false;
   std::unique_ptr<compression::BackgroundWrites> writes_;  // last: it writes from the others until it ends
 };
@@ -87,23 +87,23 @@ class CheckpointReader {
   const std::vector<int>& numbers() const { return numbers_; }
   const std::string& note() const { return note_; }
   const std::vector<KeptBlock>& blocks() const { return blocks_; }
-  // Calls with each block, with its header, which stays until `take` returns. REQUIRES, as the next two: a block of
-  // blocks().
-  void for_each_block(const TakeBlock& take) const;
-  void read(const KeptBlock& block, const TakeBlock& take) const;
-  // What is read where it is, but for the name of its file.
+  // Calls `take` with each of the blocks that `is_wanted` says, with its header, which stays until it returns.
+  void for_each_block(const std::function<bool(const KeptBlock&)>& is_wanted, const TakeBlock& take) const;
+  // A block of blocks() that is read where it is, but for the name of its file.
   shuffle::Run run_of(const KeptBlock& block) const;
+  // No run_of() after it.
+  void forget_checksums() { checksums_ = {}; }
 
  private:
   bool read_end();
   bool are_pieces_whole() const;
-  void read_at(uint64_t offset, void* data, size_t bytes) const;
+  base::Descriptor opened() const;
+  void read_at(const base::Descriptor& file, uint64_t offset, void* data, size_t bytes) const;
 
   const std::string path_;
   uint64_t size_ = 0;
   uint64_t job_ = 0;
   uint64_t blocks_end_ = 0;
-  uint64_t longest_record_ = 0;
   std::vector<KeptBlock> blocks_;
   std::vector<uint64_t> checksums_;
   std::vector<int> numbers_;

@@ -63,8 +63,9 @@ base::Descriptor connect_to(const std::string& address) {
     fail("MPI_D_CONTROL is '" + address + "', which is no address and port");
   base::Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval patience{kPatienceSeconds, 0};
-  for (const int name : {SO_SNDTIMEO, SO_RCVTIMEO})
-    setsockopt(socket.number(), SOL_SOCKET, name, &patience, sizeof patience);
+  if (socket)
+    for (const int name : {SO_SNDTIMEO, SO_RCVTIMEO})
+      setsockopt(socket.number(), SOL_SOCKET, name, &patience, sizeof patience);
   const bool is_connected = socket && connect(socket.number(), found->ai_addr, found->ai_addrlen) == 0;
   const int error = errno == EINPROGRESS ? ETIMEDOUT : errno;
   freeaddrinfo(found);
@@ -95,9 +96,8 @@ void ControlConnection::tell_over_without_job() {
   const char* address = std::getenv(kControlVariable);
   if (address == nullptr) return;
   ControlConnection connection(address, connect_to(address));
-  connection.is_patient_ = false;
-  connection.send_line("over " + secret());
-  connection.receive_line();
+  connection.send_line("over " + secret(), IsStopped::refused);
+  connection.receive_line(IsStopped::refused);
 }
 
 void ControlConnection::fail_without_machine(const std::string& cause) const {
@@ -106,11 +106,11 @@ void ControlConnection::fail_without_machine(const std::string& cause) const {
 }
 
 // A call has waited for long, or failed.
-void ControlConnection::go_on_after(int error) const {
+void ControlConnection::go_on_after(int error, IsStopped stopped) const {
   if (error == EINTR) return;
   if (error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH) fail_without_machine(std::strerror(error));
   if (error != EAGAIN) fail("mpidrun at " + address_ + " has gone: " + std::strerror(error));
-  if (!is_patient_) fail("mpidrun at " + address_ + " does not answer");
+  if (stopped == IsStopped::refused) fail("mpidrun at " + address_ + " does not answer");
   refuse_silence();
 }
 
@@ -118,25 +118,25 @@ void ControlConnection::refuse_silence() const {
   if (is_lost(socket_)) fail_without_machine("no answer for " + std::to_string(kSilenceSeconds) + " s");
 }
 
-void ControlConnection::send_line(const std::string& line) {
+void ControlConnection::send_line(const std::string& line, IsStopped stopped) {
   refuse_silence();  // there may be room for what is sent for a long time
   const std::string bytes = line + "\n";
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t sent = ::send(socket_.number(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
     if (sent < 0) {
-      go_on_after(errno);
+      go_on_after(errno, stopped);
     } else {
       done += static_cast<size_t>(sent);
     }
   }
 }
 
-std::string ControlConnection::receive_line() {
+std::string ControlConnection::receive_line(IsStopped stopped) {
   std::string line;
   for (char letter = 0;;) {
     const ssize_t got = ::recv(socket_.number(), &letter, 1, 0);
     if (got < 0) {
-      go_on_after(errno);
+      go_on_after(errno, stopped);
       continue;
     }
     if (got == 0) fail("mpidrun at " + address_ + " has gone, or does not know this process");
@@ -170,10 +170,7 @@ void ControlConnection::tell_done(const std::vector<int>& o_tasks, const std::ve
 
 void ControlConnection::tell_over() { send_line("over"); }
 
-void ControlConnection::tell_over_at_end() {
-  is_patient_ = false;
-  tell_over();
-}
+void ControlConnection::tell_over_at_end() { send_line("over", IsStopped::refused); }
 
 void ControlConnection::report(const Figures& figures) { send_line("figures " + figures.line()); }
 

@@ -50,16 +50,16 @@ class ControlConnection {
   ControlConnection(std::string address, base::Descriptor socket)
       : address_(std::move(address)), socket_(std::move(socket)) {}
   void refuse_silence() const;
-  void go_on_after(int error) const;
+  enum class IsStopped { waited_for, refused };  // an mpidrun that does not go on
+  void go_on_after(int error, IsStopped stopped) const;
   [[noreturn]] void fail_without_machine(const std::string& cause) const;
-  void send_line(const std::string& line);
-  std::string receive_line();
+  void send_line(const std::string& line, IsStopped stopped = IsStopped::waited_for);
+  std::string receive_line(IsStopped stopped = IsStopped::waited_for);
   // As many lines of `word` and some of the numbers as it takes.
   void send_numbers(const std::string& word, const std::vector<int>& numbers);
 
   const std::string address_;
   base::Descriptor socket_;
-  bool is_patient_ = true;  // waits for an mpidrun that is stopped
 };
 
 }  // namespace spillway::keyvalue

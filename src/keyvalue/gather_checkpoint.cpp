@@ -23,9 +23,10 @@ void GatherCheckpoint::read() {
   if (std::find(names.begin(), names.end(), kOfGathered) == names.end()) return;
   const std::unique_ptr<CheckpointReader> reader = directory_.open_if_whole(kOfGathered);
   if (!reader) return;
-  reader->for_each_block([&](const shuffle::BlockHeader& header, const char* block) {
-    gathered_.emplace_back(block + sizeof header, header.bytes);
-  });
+  reader->for_each_block([](const KeptBlock&) { return true; },
+                         [&](const shuffle::BlockHeader& header, const char* block) {
+                           gathered_.emplace_back(block + sizeof header, header.bytes);
+                         });
 }
 
 bool GatherCheckpoint::restore(std::string& gathered) {

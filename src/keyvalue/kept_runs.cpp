@@ -53,16 +53,20 @@ void refuse_more_than_counts_hold(size_t words) {
 
 }  // namespace
 
-std::vector<KeptRun> exchange_runs(MPI_Comm communicator, const Route& route, const std::vector<KeptRun>& found) {
+std::vector<KeptRun> exchange_runs(MPI_Comm communicator, const Route& route, std::vector<KeptRun> found) {
   const auto process_count = static_cast<size_t>(route.process_count);
   std::vector<Words> words(process_count);
-  for (const KeptRun& kept : found) append(words[static_cast<size_t>(route.process_of(kept.partition))], kept);
+  for (KeptRun& kept : found) {
+    append(words[static_cast<size_t>(route.process_of(kept.partition))], kept);
+    kept.run.checksums = {};  // there may be many
+  }
   Words sent;
   std::vector<int> sent_counts;
-  for (const Words& of_process : words) {
+  for (Words& of_process : words) {
     sent.insert(sent.end(), of_process.begin(), of_process.end());
     refuse_more_than_counts_hold(sent.size());
     sent_counts.push_back(static_cast<int>(of_process.size()));
+    of_process = {};
   }
   std::vector<int> counts(process_count);
   MPI_Alltoall(sent_counts.data(), 1, MPI_INT, counts.data(), 1, MPI_INT, communicator);

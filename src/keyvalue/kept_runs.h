@@ -19,6 +19,6 @@ struct KeptRun {
 };
 
 // Collective. Each process gives what it has found for anybody, and gets what is for itself.
-std::vector<KeptRun> exchange_runs(MPI_Comm communicator, const Route& route, const std::vector<KeptRun>& found);
+std::vector<KeptRun> exchange_runs(MPI_Comm communicator, const Route& route, std::vector<KeptRun> found);
 
 }  // namespace spillway::keyvalue

@@ -93,7 +93,7 @@ void RecordShuffle::send_block(const shuffle::BlockHeader& header, const char* b
   const size_t bytes = sizeof header + header.bytes;
   if (list.memory.capacity() < bytes) list.memory.replace(bytes);
   std::memcpy(list.memory.data(), block, bytes);
-  list.blocks = {{header.partition, 0, bytes}};
+  list.blocks = {{header.partition, 0, bytes, header.bytes}};
   exchange_->send(*lane);
 }
 

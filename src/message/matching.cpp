@@ -24,6 +24,7 @@ PostedReceive* MatchingEngine::arrive(std::unique_ptr<Envelope> envelope) {
     PostedReceive* receive = it->receive;
     if (!fits(it->source, it->tag, *envelope)) continue;
     queues.posted.erase(it);
+    if (is_unwanted(receive)) --queues.unwanted_count;
     if (queues.is_to_be_forgotten) forget(envelope->context);
     receive->matched = std::move(envelope);
     return receive;
@@ -53,7 +54,16 @@ bool MatchingEngine::withdraw(PostedReceive* receive) {
 }
 
 void MatchingEngine::disown(PostedReceive* receive) {
-  find_posted(queues_.at(receive->context), receive)->receive = &unwanted_;
+  Queues& queues = queues_.at(receive->context);
+  const auto last = std::find_if(queues.posted.rbegin(), queues.posted.rend(),
+                                 [&](const Posted& posted) { return posted.receive == receive; });
+  last->receive = &unwanted_;
+  ++queues.unwanted_count;
+}
+
+size_t MatchingEngine::unwanted_count(uint64_t context) const {
+  const auto queues = queues_.find(context);
+  return queues == queues_.end() ? 0 : queues->second.unwanted_count;
 }
 
 const Envelope* MatchingEngine::probe(uint64_t context, int32_t source, int32_t tag) const {

@@ -56,6 +56,8 @@ class MatchingEngine {
   // matched; it need not live any longer.
   void disown(PostedReceive* receive);
   bool is_unwanted(const PostedReceive* receive) const { return receive == &unwanted_; }
+  // Of that context, that have not come.
+  size_t unwanted_count(uint64_t context) const;
 
   // The oldest unexpected message that fits, or nullptr. It stays.
   const Envelope* probe(uint64_t context, int32_t source, int32_t tag) const;
@@ -80,6 +82,7 @@ class MatchingEngine {
   struct Queues {
     std::list<Posted> posted;
     std::list<std::unique_ptr<Envelope>> unexpected;
+    size_t unwanted_count = 0;
     bool is_to_be_forgotten = false;
   };
 

@@ -371,6 +371,7 @@ void Runtime::after_failed_test() {
 }
 
 void Runtime::finalize() {
+  take_news();  // what nobody wants goes
   requests.release_handles();
   arena.check_what_was_loaded();
   finalized_ = true;

@@ -34,22 +34,28 @@ int RunFile::try_read(void* data, uint64_t bytes, uint64_t offset) const {
   return cached ? read_all(cached.number(), to, bytes, offset) : errno;
 }
 
+// A message has room for its end.
+std::string RunFile::shown_path() const {
+  constexpr size_t kMost = 160;
+  return path_.size() <= kMost ? path_ : "..." + path_.substr(path_.size() - kMost);
+}
+
 void RunFile::read(void* data, uint64_t bytes, uint64_t offset) const {
   if (const int error = try_read(data, bytes, offset))
     base::fatal(
-        "cannot read %.1000s at byte %llu\n"
+        "cannot read %s at byte %llu\n"
         "  Cause:  %s.\n"
         "  Remedy: check the device and whether somebody has removed the file, and start the job again.",
-        path_.c_str(), static_cast<unsigned long long>(offset), strerrordesc_np(error));
+        shown_path().c_str(), static_cast<unsigned long long>(offset), strerrordesc_np(error));
 }
 
 void RunFile::fail_for_damage() const {
   base::fatal(
-      "%.1000s has changed since the job began\n"
+      "%s has changed since the job began\n"
       "  Cause:  checksums differ; the device, its cable or driver, the machine's memory, or somebody has written to "
       "it.\n"
       "  Remedy: look into the system's log (dmesg), and start the job again, which then does not use what is damaged.",
-      path_.c_str());
+      shown_path().c_str());
 }
 
 }  // namespace spillway::shuffle

@@ -19,6 +19,8 @@ class RunFile {
   [[noreturn]] void fail_for_damage() const;
 
  private:
+  std::string shown_path() const;
+
   const std::string path_;
 };
 

@@ -17,6 +17,7 @@ constexpr uint64_t kMostChunkBytes = 512 << 10;
 constexpr size_t kCombiningFan = 16;
 constexpr size_t kMemoryFan = 256;
 constexpr uint64_t kMostSpilledFan = 256;
+constexpr uint64_t kLeastFileChunkBytes = 4 * Run::kLeastPieceBytes;
 constexpr uint64_t kBuffersShare = 4;  // of the memory is for one buffer of each spilled run; there are two
 
 // As large as a chunk of a merge of the most runs may be: so checksums take little memory.
@@ -36,6 +37,7 @@ RunStore::RunStore(const Settings& settings, const KeyOrder& order, const Combin
       spilled_fan_(std::clamp<uint64_t>(settings.memory_bytes / kBuffersShare / piece_bytes_, 8, kMostSpilledFan)),
       space_(settings.spill_directories),
       partitions_(settings.partition_count),
+      staying_(settings.partition_count),
       resident_bytes_(settings.partition_count, 0),
       thread_(quiet_thread([this] { work(); })) {}
 
@@ -59,6 +61,7 @@ void RunStore::charge(uint64_t bytes) {
 
 void RunStore::deliver(int /*sender*/, uint32_t partition, Run run) {
   const std::lock_guard lock(mutex_);
+  if (stays(run)) return staying_[partition].push_back(std::move(run));
   resident_bytes_[partition] += run.resident_bytes();
   spillable_bytes_ += run.resident_bytes();
   partitions_[partition].push_back(std::move(run));
@@ -69,7 +72,12 @@ void RunStore::deliver(int /*sender*/, uint32_t partition, Run run) {
 void RunStore::finish() {
   std::unique_lock lock(mutex_);
   is_finishing_ = true;
-  for (uint32_t partition = 0; partition < partitions_.size(); ++partition) touched_.push_back(partition);
+  for (uint32_t partition = 0; partition < partitions_.size(); ++partition) {
+    std::vector<Run>& staying = staying_[partition];
+    std::move(staying.begin(), staying.end(), std::back_inserter(partitions_[partition]));
+    staying.clear();
+    touched_.push_back(partition);
+  }
   work_came_.notify_one();
   work_done_.wait(lock, [&] { return !is_busy_ && touched_.empty() && !is_spill_due(); });
 }
@@ -78,6 +86,9 @@ void RunStore::finish() {
 uint64_t RunStore::long_record_bytes(const Run& run) const {
   return run.longest_record > piece_bytes_ ? run.longest_record : 0;
 }
+
+// Until the last merge. Of others, of which one merge would have to hold long records, few are merged at a time.
+bool RunStore::stays(const Run& run) { return run.file && run.longest_record <= kLeastFileChunkBytes; }
 
 // Spilled runs for one merge.
 bool RunStore::are_enough(size_t spilled_count, uint64_t long_record_bytes) const {
@@ -94,7 +105,8 @@ RunStore::Job RunStore::take_level(uint32_t partition, bool is_spilled, unsigned
   size_t spilled_count = 0;
   uint64_t long_bytes = 0;
   Job job = take(partition, [&](const Run& run) {
-    if (run.is_spilled != is_spilled || run.level != level || are_enough(spilled_count, long_bytes)) return true;
+    if (stays(run) || run.is_spilled != is_spilled || run.level != level || are_enough(spilled_count, long_bytes))
+      return true;
     spilled_count += is_spilled ? 1 : 0;
     long_bytes += long_record_bytes(run);
     return false;
@@ -127,7 +139,7 @@ bool RunStore::is_merge_due(uint32_t partition, bool is_spilled, unsigned level)
   uint64_t bytes = 0;
   uint64_t long_bytes = 0;
   for (const Run& run : partitions_[partition])
-    if (run.is_spilled == is_spilled && run.level == level) {
+    if (!stays(run) && run.is_spilled == is_spilled && run.level == level) {
       ++count;
       bytes += run.resident_bytes();
       long_bytes += long_record_bytes(run);
@@ -146,17 +158,27 @@ std::optional<RunStore::Job> RunStore::merge_job(uint32_t partition) {
   return is_finishing_ ? surplus_job(partition, highest + 1) : std::nullopt;
 }
 
-// The smallest of the spilled runs that are too many for the last merge.
+// The smallest of the runs in files, where all of them need too much for the last merge's buffers.
 std::optional<RunStore::Job> RunStore::surplus_job(uint32_t partition, unsigned level) {
-  std::vector<uint64_t> sizes;
+  struct InFile {
+    uint64_t bytes;
+    uint64_t chunk_bytes;
+  };
+  std::vector<InFile> runs;
+  uint64_t needed = 0;
   for (const Run& run : partitions_[partition])
-    if (run.is_spilled) sizes.push_back(run.bytes);
-  if (sizes.size() <= spilled_fan_) return std::nullopt;
-  size_t count = std::min(sizes.size() - spilled_fan_ + 1, spilled_fan_);
-  const auto largest = sizes.begin() + static_cast<ptrdiff_t>(count) - 1;
-  std::nth_element(sizes.begin(), largest, sizes.end());
-  Job job = take(partition, [&](const Run& run) {
-    if (!run.is_spilled || run.bytes > *largest || count == 0) return true;
+    if (run.is_spilled) {
+      runs.push_back({run.bytes, least_chunk_bytes(run)});
+      needed += runs.back().chunk_bytes;
+    }
+  const uint64_t most = spilled_fan_ * piece_bytes_;
+  if (needed <= most) return std::nullopt;
+  std::sort(runs.begin(), runs.end(), [](const InFile& a, const InFile& b) { return a.bytes < b.bytes; });
+  size_t count = 0;
+  for (uint64_t merged = 0; count < runs.size(); merged += runs[count++].chunk_bytes)
+    if (count >= 2 && (merged + runs[count].chunk_bytes > most || needed - merged + piece_bytes_ <= most)) break;
+  Job job = take(partition, [&, largest = runs[count - 1].bytes](const Run& run) {
+    if (!run.is_spilled || run.bytes > largest || count == 0) return true;
     --count;
     return false;
   });
@@ -174,19 +196,30 @@ std::optional<RunStore::Job> RunStore::next_job() {
   return std::nullopt;
 }
 
-// That are read at once, of each of the runs that are spilled.
-size_t RunStore::chunk_bytes(const std::vector<Run>& runs) const {
-  const auto spilled = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.is_spilled; });
-  const uint64_t pieces = memory_bytes_ / kBuffersShare / std::max<uint64_t>(spilled, 1) / piece_bytes_;
-  return std::clamp<uint64_t>(pieces * piece_bytes_, piece_bytes_, kMostChunkBytes);
+// That are read at once of a run in a file.
+uint64_t RunStore::least_chunk_bytes(const Run& run) const { return run.file ? kLeastFileChunkBytes : piece_bytes_; }
+
+// For each of those runs as much, if there is memory for that.
+uint64_t RunStore::chunk_bytes_beyond_least(const std::vector<Run>& runs) const {
+  uint64_t count = 0;
+  uint64_t needed = 0;
+  for (const Run& run : runs)
+    if (run.is_spilled) {
+      ++count;
+      needed += least_chunk_bytes(run);
+    }
+  const uint64_t most = memory_bytes_ / kBuffersShare;
+  return needed < most ? (most - needed) / std::max<uint64_t>(count, 1) : 0;
 }
 
 std::vector<std::unique_ptr<RunCursor>> RunStore::cursors_of(const std::vector<Run>& runs, ReadAhead* ahead) {
-  const size_t of_each = chunk_bytes(runs);
+  const uint64_t beyond_least = chunk_bytes_beyond_least(runs);
   std::vector<std::unique_ptr<RunCursor>> cursors;
   for (const Run& run : runs) {
     if (run.is_spilled) {
-      cursors.push_back(std::make_unique<SpilledCursor>(run, space_, of_each, ahead));
+      const uint64_t chunk = std::min(least_chunk_bytes(run) + beyond_least, kMostChunkBytes);
+      const uint64_t pieces = chunk / run.piece_bytes;
+      cursors.push_back(std::make_unique<SpilledCursor>(run, space_, pieces * run.piece_bytes, ahead));
     } else {
       cursors.push_back(std::make_unique<MemoryCursor>(run));
     }

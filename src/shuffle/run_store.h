@@ -1,5 +1,5 @@
 // What has come for the partitions of this process: sorted runs, in memory up to a limit, then in the spill file. Runs
-// in a file that stays are read from there.
+// in a file that stays are read from there, by the last merge.
 //
 // A thread of the store's own works while others compute and communicate. Above three quarters of the limit it merges
 // all that one partition has in memory, of the partition that has most, into one run in the spill file. Where a
@@ -76,7 +76,7 @@ class RunStore : public BlockSink, private ReadAhead {
   void work();
   void work_on(Job job, std::unique_lock<std::mutex>& lock);
   void read_next(std::unique_lock<std::mutex>& lock);
-  size_t chunk_bytes(const std::vector<Run>& runs) const;
+  uint64_t chunk_bytes_beyond_least(const std::vector<Run>& runs) const;
   bool is_spill_due() const;
   bool is_merge_due(uint32_t partition, bool is_spilled, unsigned level) const;
   std::optional<Job> spill_job();
@@ -87,6 +87,8 @@ class RunStore : public BlockSink, private ReadAhead {
   Job take_level(uint32_t partition, bool is_spilled, unsigned level);
   Job take(uint32_t partition, const std::function<bool(const Run&)>& stays);
   bool are_enough(size_t spilled_count, uint64_t long_record_bytes) const;
+  static bool stays(const Run& run);
+  uint64_t least_chunk_bytes(const Run& run) const;
   uint64_t long_record_bytes(const Run& run) const;
   Run merge(const Job& job);
   std::vector<std::unique_ptr<RunCursor>> cursors_of(const std::vector<Run>& runs, ReadAhead* ahead);
@@ -107,8 +109,9 @@ class RunStore : public BlockSink, private ReadAhead {
   std::condition_variable work_came_;
   std::condition_variable work_done_;
   std::vector<std::vector<Run>> partitions_;
-  std::vector<uint32_t> touched_;         // partitions that may have something to be merged
-  std::vector<uint64_t> resident_bytes_;  // of each partition, in runs that nobody is merging
+  std::vector<std::vector<Run>> staying_;  // in files, until finish()
+  std::vector<uint32_t> touched_;          // partitions that may have something to be merged
+  std::vector<uint64_t> resident_bytes_;   // of each partition, in runs that nobody is merging
   uint64_t charged_bytes_ = 0;
   uint64_t spillable_bytes_ = 0;  // of these, in runs that nobody is merging
   std::deque<ReadRequest*> reads_;

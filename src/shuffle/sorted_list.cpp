@@ -111,7 +111,6 @@ void sort_list(SendList& list, const KeyOrder& order, uint32_t partition_count, 
     sorted.memory.replace(std::max(most, list.usual_bytes()));
   sorted.blocks.clear();
   sorted.records = list.entries().size();
-  sorted.longest_record = 0;
   std::vector<uint32_t> bucket_ends;
   char* to = sorted.memory.data();
   for (uint32_t partition = 0; partition < partition_count; ++partition) {
@@ -127,12 +126,13 @@ void sort_list(SendList& list, const KeyOrder& order, uint32_t partition_count, 
     }
     const Entry* end = begin + count;
     char* records = to + sizeof(BlockHeader);
-    char* after = copy_records(list, begin, end, records, sorted.longest_record);
+    uint64_t longest_record = 0;
+    char* after = copy_records(list, begin, end, records, longest_record);
     const BlockHeader header{kBlockVersion, partition, static_cast<uint64_t>(after - records),
                              static_cast<uint64_t>(end - begin)};
     std::memcpy(to, &header, sizeof header);
     sorted.blocks.push_back(
-        {partition, static_cast<size_t>(to - sorted.memory.data()), static_cast<size_t>(after - to)});
+        {partition, static_cast<size_t>(to - sorted.memory.data()), static_cast<size_t>(after - to), longest_record});
     to = after;
   }
 }

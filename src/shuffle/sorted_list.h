@@ -15,12 +15,12 @@ struct SortedList {
     uint32_t partition;
     size_t offset;  // of its header
     size_t bytes;   // with it
+    uint64_t longest_record;
   };
 
   ListMemory memory;
   std::vector<Block> blocks;
   uint64_t records = 0;
-  uint64_t longest_record = 0;           // bytes
   std::vector<SendList::Entry> grouped;  // its memory is used again by the next list
 
   size_t bytes() const { return blocks.empty() ? 0 : blocks.back().offset + blocks.back().bytes; }

@@ -317,7 +317,7 @@ void started_again(CheckedProgram& program, MPI_Comm comm) {
     add_all_kinds(program, all, comm, form, 5, false, true);
     add_all_kinds(program, all, comm, form, 90, true, true);
   }
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 30; ++round) {
     for (auto& each : all) each->start(round);
     end_all(all, round % 2 == 0 ? Order::all : Order::any);
     for (auto& each : all) each->check();

@@ -126,12 +126,14 @@ TEST(MatchingTest, takes_what_an_owner_that_is_gone_has_waited_for) {
     engine.post(&beside);
     engine.disown(&gone);
     EXPECT_TRUE(engine.withdraw(&beside));
+    EXPECT_EQ(engine.unwanted_count(gone.context), 1u);
   }
   engine.post(&later);
   engine.forget(later.context);
   PostedReceive* unwanted = engine.arrive(envelope(1, 1, 7));
   ASSERT_TRUE(engine.is_unwanted(unwanted)) << "it has been posted before the other one";
   EXPECT_EQ(std::exchange(unwanted->matched, nullptr)->bytes, 7u);
+  EXPECT_EQ(engine.unwanted_count(later.context), 0u);
   EXPECT_EQ(engine.context_count(), 1u) << "a receive waits in it";
   EXPECT_EQ(engine.arrive(envelope(1, 1, 8)), &later);
   EXPECT_FALSE(engine.is_unwanted(&later));

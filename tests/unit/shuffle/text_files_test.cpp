@@ -153,9 +153,11 @@ TEST_F(TextFiles, a_host_s_own_file_is_looked_at_when_it_is_read) {
   EXPECT_EQ(message_of([&] { sampled_lines(splits); }).find("cannot look for samples in " + host + ":" + path), 0u);
   EXPECT_EQ(
       message_of([&] { const LineReader reader(splits[0]); }).find("cannot read " + host + ":" + path + ", which"), 0u);
-  for (const std::string not_of_host : {"./a:/b", "://b", "s3://b", ":/b", "a:b", "a,b:/c", "a b:/c"})
+  for (const std::string not_of_host : {"./a:/b", "://b", ":/b", "a:b", "a,b:/c", "a b:/c"})
     EXPECT_EQ(message_of([&] { LineSplits({not_of_host}, 1); }),
               "cannot read " + not_of_host + ": No such file or directory");
+  EXPECT_EQ(message_of([&] { LineSplits({"s3://b"}, 1); }).find("cannot read s3://b: text and records are read from"),
+            0u);
 }
 
 TEST_F(TextFiles, words_are_what_is_between_spaces) {
