@@ -2,6 +2,8 @@
 // (7919 t + 104729 i) mod DISTINCT, with first=KEY so much higher, and the value i. Each A task writes what it
 // receives, in order, into a file of its own.
 //
+// With `pauses` it does so much more slowly.
+//
 // throws=compare, partition or combine: the function throws at the key 500. contradicts=partition, or as compare: less
 // (true or false), smaller (all keys before all others), circle (keys modulo 3), random.
 #include <fcntl.h>
@@ -155,6 +157,7 @@ void send_records(const Options& options, const std::string& key_class) {
   if (number(options, "killed-task", -1) == task) raise(SIGKILL);
   if (number(options, "exits-in", -1) == task) std::exit(0);
   for (int64_t i = 0; i < number(options, "records", 0); ++i) {
+    if (options.count("pauses") && i % 10'000 == 0) usleep(10'000);
     const Key key(key_class, number(options, "first", 0) +
                                  (int64_t{7919} * task + 104729 * i) % number(options, "distinct", 1000));
     MPI_D_Send(key.pointer, value_bytes < 0 ? static_cast<const void*>(&i) : &bytes);

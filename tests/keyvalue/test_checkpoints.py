@@ -182,6 +182,7 @@ def test_long_blocks_are_read_where_they_are(
     check_parts(received_records(tmp_path / "out", A_TASKS), sent_records(O_TASKS, records))
     restored = sum(count for task, count in (tasks_of(tmp_path / "tasks") - begun).items() if task[0] == "o")
     assert restored == report["o_tasks_done"] <= O_TASKS - (O_TASKS if killed_at[0] == "a" else 8)
+    assert memory or report["spilled_bytes"] == 0
     assert report["sent_bytes"] < (report["o_tasks_done"] + 1) * records * RECORD_BYTES
 
 

@@ -28,7 +28,7 @@ server.serve_until_end(sys.stdin.buffer, 1, lambda: None)
 print("over" if server.is_over else "not over")
 """
 KEEPALIVE_S, SILENCE_S, LOOK_S, LIMIT_S = 90, 150, 10, 120
-FEW, MANY = 20_000_000, 200_000_000  # records: MANY take longer than it takes to fill a little room with figures
+FEW, MANY = 1_000_000, 30_000_000  # records: MANY take longer than it takes to fill a little room with figures
 RECEIVES = "45 "  # recvfrom, as /proc has it
 
 
@@ -57,7 +57,7 @@ def served_process(run: Runner, network, test_program, tmp_path) -> Callable[...
         folder = tmp_path / name
         folder.mkdir()
         env = {"MPI_D_CONTROL": address, "MPI_D_CONTROL_SECRET": secret, "MPI_D_O_TASKS": "1", "MPI_D_A_TASKS": "1"}
-        options = ["combine", f"records={records}", f"output={folder}", f"tasks={folder / 'tasks'}"]
+        options = ["combine", "pauses", f"records={records}", f"output={folder}", f"tasks={folder / 'tasks'}"]
         process = run.start([test_program("generated-records"), *options], env=env)
         wait_until(lambda: (folder / "tasks").exists())
         return Served(server, address, process, folder)

@@ -3,7 +3,7 @@
 import pytest
 from resident_memory import peak_of_ranks_mib, promised_mib
 
-pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
 
 MIB = 1 << 20
 

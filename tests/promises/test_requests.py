@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
 
 MIB = 1 << 20
 INCLUDE = Path(__file__).resolve().parents[2] / "include"

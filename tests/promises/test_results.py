@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
 
 
 def rounds_of(stdout):

@@ -5,7 +5,7 @@ import re
 import pytest
 from resident_memory import peak_of_ranks_mib, promised_mib
 
-pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
 
 MIB = 1 << 20
 # Of each rank of `static_arrays`: all that is large, and the arrays that it writes.

@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("nothing_left_behind")
+pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
 
 MIB = 1 << 20
 
@@ -36,7 +36,6 @@ def plain_results(run, plain_mpi, phases, known_results):
     return results
 
 
-@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(("strategy", "slots"), [("araw", 1), ("arlw", 1), ("lrlw", 2), ("auto", 1), ("auto", 2)])
 @pytest.mark.parametrize(
     ("ranks", "arguments"),
