@@ -60,6 +60,7 @@ def job(spillway, spill_dir, program):
     return command
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(("ranks", "slots"), LAYOUTS)
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "thread_levels"])
 def test_checks_itself(run, job, flavour, name, ranks, slots):
