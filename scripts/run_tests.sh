@@ -14,6 +14,7 @@ timeless_tests=(
   tests/mpi_table tests/pgas tests/promises tests/python_interface tests/sort tests/test_tree.py
 )
 waiting_tests=(tests/faults tests/nodes)  # nodes make networks of hosts
+lone_tests=(tests/keyvalue/test_long_keys.py)  # of those folders, but one by one: they need most of a machine
 
 # -k NAME chooses among the unit tests as it does among pytest's.
 unit_test_filter() {
@@ -50,11 +51,11 @@ run_all_tests() {
   ((unit_status == 0)) || cat "$unit_log"
   local workers=$((($(jobs) * 3 + 1) / 2)) others=("${timeless_tests[@]/#/--ignore=}")
   echo "==> Multi-process tests (pytest), $workers at a time"
-  run_pytest "$timeless_log" --numprocesses "$workers" "${timeless_tests[@]}" "$@"
+  run_pytest "$timeless_log" --numprocesses "$workers" "${timeless_tests[@]}" "${lone_tests[@]/#/--ignore=}" "$@"
   echo "==> Multi-process tests (pytest), two at a time"
   run_pytest "$waiting_log" --numprocesses 2 --own-network "${waiting_tests[@]}" "${others[@]}" "$@"
   echo "==> Multi-process tests (pytest), one by one"
-  run_pytest "$log" tests "${others[@]}" "${waiting_tests[@]/#/--ignore=}" "$@"
+  run_pytest "$log" tests "${lone_tests[@]}" "${others[@]}" "${waiting_tests[@]/#/--ignore=}" "$@"
   grep -q "tests passed" "$unit_log" && chosen=yes
   [[ -n $chosen ]] || system_status=5
   kill "$standstill_watch" || echo "the watch over the processors has ended before"
