@@ -200,16 +200,20 @@ void beside(int count) {
 
 void in_use() {
   std::vector<unsigned char> data(1 << 20, 3);
-  MPI_Op own = MPI_OP_NULL;  // a reduction with it is the MPI library's
+  MPI_Op own = MPI_OP_NULL;
   MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &own);
+  MPI_Datatype derived = MPI_DATATYPE_NULL;  // a reduction of it is the MPI library's
+  MPI_Type_contiguous(1, MPI_INT, &derived);
+  MPI_Type_commit(&derived);
   const int one = 1;
   int result = 0;
   MPI_Request request;
-  MPI_Iallreduce(&one, &result, 1, MPI_INT, own, MPI_COMM_WORLD, &request);
+  MPI_Iallreduce(&one, &result, 1, derived, own, MPI_COMM_WORLD, &request);
   CHECK(spillway_unload(data.data(), data.size()) == SPILLWAY_IN_USE);
   CHECK(spillway_discard(data.data(), data.size()) == SPILLWAY_IN_USE);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   CHECK(spillway_unload(data.data(), data.size()) == SPILLWAY_SUCCESS);
+  MPI_Type_free(&derived);
   MPI_Op_free(&own);
   if (rank == 0) puts("free again");
 }

@@ -232,13 +232,15 @@ def threads():
 
 def in_use():
     array = np.ones(MIB // 8)
-    own = MPI.Op.Create(lambda a, b, datatype: None)  # a reduction with it is the MPI library's
+    own = MPI.Op.Create(lambda a, b, datatype: None)
+    derived = MPI.DOUBLE.Create_contiguous(1).Commit()  # a reduction of it is the MPI library's
     result = np.zeros(1)
-    request = MPI.COMM_WORLD.Iallreduce(np.ones(1), result, own)
+    request = MPI.COMM_WORLD.Iallreduce([np.ones(1), 1, derived], [result, 1, derived], own)
     raises(RuntimeError, "request or window is open", spillway.unload, array)
     raises(RuntimeError, "request or window is open", spillway.discard, array)
     check(spillway.load(array))
     request.Wait()
+    derived.Free()
     own.Free()
     check(spillway.unload(array))
     say("free again")
