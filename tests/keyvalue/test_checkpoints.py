@@ -222,34 +222,44 @@ def check_is_refused(finished: Finished, path: Path) -> None:
     assert "rank " in finished.stderr and "is not used" not in finished.stderr
 
 
+@pytest.fixture
+def check_goes_on_after_failed_reads(run_with_checkpoint: Callable, tmp_path: Path, reads_fail: Callable) -> Callable:
+    """check_goes_on_after_failed_reads(path): a start that cannot read it is refused, and the next one goes on."""
+
+    def check(path: Path) -> None:
+        before = names_in(tmp_path / "checkpoint")
+        finished, _ = run_with_checkpoint([], "killed-at=a2", status=None, env=reads_fail(path.name))
+        check_is_refused(finished, path)
+        assert names_in(tmp_path / "checkpoint") == before
+        run_with_checkpoint([], "killed-at=a2")
+        check_output(tmp_path)
+        assert tasks_of(tmp_path / "tasks")["a0"] == 1
+
+    return check
+
+
 @pytest.mark.parametrize("name", ["spillway-o-*-1", "spillway-a-0"])
 def test_file_that_cannot_be_read_is_not_taken_for_damaged(
-    run_with_checkpoint: Callable, tmp_path: Path, reads_fail: Callable, nothing_left_behind: None, name: str
+    run_with_checkpoint: Callable,
+    tmp_path: Path,
+    check_goes_on_after_failed_reads: Callable,
+    nothing_left_behind: None,
+    name: str,
 ) -> None:
     run_with_checkpoint([], "killed-at=a2", status=None)
-    before = names_in(tmp_path / "checkpoint")
-    path = next((tmp_path / "checkpoint").glob(name))
-    finished, _ = run_with_checkpoint([], "killed-at=a2", status=None, env=reads_fail(path.name))
-    check_is_refused(finished, path)
-    assert names_in(tmp_path / "checkpoint") == before
-    run_with_checkpoint([], "killed-at=a2")
-    check_output(tmp_path)
-    assert tasks_of(tmp_path / "tasks")["a0"] == 1
+    check_goes_on_after_failed_reads(next((tmp_path / "checkpoint").glob(name)))
 
 
 def test_part_that_cannot_be_looked_at_is_not_taken_for_lost(
-    run_with_checkpoint: Callable, tmp_path: Path, reads_fail: Callable, nothing_left_behind: None
+    run_with_checkpoint: Callable,
+    tmp_path: Path,
+    check_goes_on_after_failed_reads: Callable,
+    nothing_left_behind: None,
 ) -> None:
     run_with_checkpoint([], "killed-at=a2", status=None)
-    before = names_in(tmp_path / "checkpoint")
     path = tmp_path / "out" / "part-00000.whole.partial"
     assert path.is_file()
-    finished, _ = run_with_checkpoint([], "killed-at=a2", status=None, env=reads_fail(path.name))
-    check_is_refused(finished, path)
-    assert names_in(tmp_path / "checkpoint") == before
-    run_with_checkpoint([], "killed-at=a2")
-    check_output(tmp_path)
-    assert tasks_of(tmp_path / "tasks")["a0"] == 1
+    check_goes_on_after_failed_reads(path)
 
 
 @pytest.mark.parametrize("other", [["records=7"], ["-O", 13], ["-A", 4]])
