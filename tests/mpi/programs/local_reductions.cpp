@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "checked_program.h"
+#include "line_functions.h"
 
 namespace {
 
@@ -30,19 +31,6 @@ class Part {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0, size = 0;
 };
-
-// Functions x -> a x + b modulo 2^32: composing them is associative, but does not commute.
-struct Line {
-  uint32_t factor, shift;
-  bool operator==(const Line&) const = default;
-};
-
-void compose(void* in, void* inout, int* count, MPI_Datatype*) {
-  const auto* first = static_cast<Line*>(in);
-  auto* then = static_cast<Line*>(inout);
-  for (int i = 0; i < *count; ++i)
-    then[i] = {first[i].factor * then[i].factor, first[i].shift * then[i].factor + then[i].shift};
-}
 
 // Numbers with a gap behind each, which is nobody's.
 struct Spaced {

@@ -11,21 +11,9 @@
 #include <numeric>
 
 #include "checked_program.h"
+#include "line_functions.h"
 
 namespace {
-
-// Functions x -> a x + b modulo 2^32: composing them is associative, but does not commute.
-struct Line {
-  uint32_t factor, shift;
-  bool operator==(const Line&) const = default;
-};
-
-void compose(void* in, void* inout, int* count, MPI_Datatype*) {
-  const auto* first = static_cast<Line*>(in);
-  auto* then = static_cast<Line*>(inout);
-  for (int i = 0; i < *count; ++i)
-    then[i] = {first[i].factor * then[i].factor, first[i].shift * then[i].factor + then[i].shift};
-}
 
 // The same of two numbers of MPI's own type, of which it knows that they come in pairs.
 void compose_numbers(void* in, void* inout, int* count, MPI_Datatype* type) {
