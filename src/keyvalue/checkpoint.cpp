@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/available_memory.h"
 #include "base/clock.h"
 #include "keyvalue/broadcast_bytes.h"
 #include "keyvalue/failure.h"
@@ -101,6 +102,17 @@ CheckpointDirectory::CheckpointDirectory(MPI_Comm communicator, const Placement&
       process_(placement.process()),
       process_count_(placement.process_count()) {
   share_names();
+  leaves_cached_ = own_bytes() * static_cast<uint64_t>(process_count_) <= base::available_memory() / 2;
+}
+
+uint64_t CheckpointDirectory::own_bytes() const {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    std::error_code error;
+    const uint64_t of_file = is_own(i) ? std::filesystem::file_size(path_of(names_[i]), error) : 0;
+    if (!error) bytes += of_file;
+  }
+  return bytes;
 }
 
 // Held until the process ends, however it does. A start that was lost with its host may hold it for longer: the next
@@ -182,7 +194,7 @@ bool CheckpointDirectory::refuses_all(std::vector<std::string>& names) const {
 
 std::unique_ptr<CheckpointReader> CheckpointDirectory::open_if_whole(const std::string& name) const {
   auto reader = std::make_unique<CheckpointReader>(path_of(name));
-  if (!reader->is_whole()) {
+  if (!reader->is_whole(leaves_cached_)) {
     say_unused(name, "is damaged");
     return nullptr;
   }

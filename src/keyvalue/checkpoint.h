@@ -72,6 +72,7 @@ class CheckpointDirectory {
   bool refuses_all(std::vector<std::string>& names) const;
   void refuse_other_job(const std::string& name, const CheckpointReader& reader) const;
   bool is_ours(const std::string& name) const;
+  uint64_t own_bytes() const;
 
   MPI_Comm communicator_;
   std::string directory_;
@@ -80,6 +81,7 @@ class CheckpointDirectory {
   int process_count_;
   base::Descriptor lock_;  // of process 0
   std::vector<std::string> names_;
+  bool leaves_cached_ = false;  // what is checked is read again soon: there is memory for all of it
 };
 
 class MapReduceCheckpoint {

@@ -8,10 +8,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
+#include "base/available_memory.h"
 #include "base/size_text.h"
 #include "keyvalue/failure.h"
 #include "shuffle/send_list.h"
@@ -163,11 +163,8 @@ uint64_t usual_memory() {
   spillway_usage usage{};
   usage.struct_bytes = sizeof usage;
   if (spillway_get_usage(&usage) == 0) return usage.budget_bytes / 2;
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  for (uint64_t kibibytes = 0; file >> name >> kibibytes; file.ignore(64, '\n'))
-    if (name == "MemAvailable:") return kibibytes << 8;
-  return uint64_t{1} << 28;
+  const uint64_t available = base::available_memory();
+  return available != 0 ? available / 4 : uint64_t{1} << 28;
 }
 
 bool is_usable(const std::string& directory) {

@@ -11,9 +11,12 @@ class RunFile {
  public:
   explicit RunFile(std::string path) : path_(std::move(path)) {}
 
-  // Past the file cache where the file system has that. All three are multiples of storage::kBlockBytes. The result is
-  // 0 or an errno, EIO where the file ends before. Any thread; it is open only meanwhile, as there may be thousands.
+  // What is in the file cache from there, all else past it where the file system has that. All three are multiples of
+  // storage::kBlockBytes. The result is 0 or an errno, EIO where the file ends before. Any thread; it is open only
+  // meanwhile, as there may be thousands.
   int try_read(void* data, uint64_t bytes, uint64_t offset) const;
+  // The same, and leaves it in the file cache for the next time.
+  int try_read_through_cache(void* data, uint64_t bytes, uint64_t offset) const;
   // The same; ends the process where that fails.
   void read(void* data, uint64_t bytes, uint64_t offset) const;
   [[noreturn]] void fail_for_damage() const;

@@ -1,11 +1,19 @@
 #include "shuffle/run_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "base/descriptor.h"
 #include "sample_records.h"
 #include "shuffle/run_store.h"
 #include "storage/scratch_directory.h"
@@ -64,6 +72,16 @@ class RunFileTest : public testing::Test {
     return found;
   }
 
+  static uint64_t cached_pages(const base::Descriptor& file, uint64_t bytes) {
+    void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.number(), 0);
+    EXPECT_NE(mapped, MAP_FAILED);
+    std::vector<unsigned char> pages(bytes / storage::kBlockBytes);
+    EXPECT_EQ(mincore(mapped, bytes, pages.data()), 0);
+    munmap(mapped, bytes);
+    return static_cast<uint64_t>(
+        std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1; }));
+  }
+
   const KeyOrder order_{ItemClass::bytes};
   storage::ScratchDirectory directory_;
   const std::string path_ = directory_.path() + std::string("/runs");
@@ -119,6 +137,29 @@ TEST_F(RunFileTest, a_run_begins_and_ends_anywhere) {
       for (Record record; cursor.next(record);) found.push_back(copy_of(record));
       EXPECT_EQ(found, lists[i]);
     }
+  }
+}
+
+// Whatever part of it is there, and at any place that direct I/O reaches.
+TEST_F(RunFileTest, what_is_in_the_file_cache_is_taken_from_there) {
+  constexpr uint64_t kBytes = 64 * storage::kBlockBytes;
+  for (uint64_t i = content_.size(); i < kBytes; ++i) content_.push_back(static_cast<char>(i * 7 + i / 251));
+  std::ofstream(path_, std::ios::binary) << content_;
+  const base::Descriptor descriptor(open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  const RunFile file(path_);
+  const AlignedBuffer read = aligned_buffer(kBytes);
+  for (const uint64_t cached_bytes : {uint64_t{0}, 16 * storage::kBlockBytes, kBytes}) {
+    ASSERT_EQ(fdatasync(descriptor.number()), 0);
+    ASSERT_EQ(posix_fadvise(descriptor.number(), 0, 0, POSIX_FADV_DONTNEED), 0);
+    ASSERT_EQ(posix_fadvise(descriptor.number(), 0, 0, POSIX_FADV_RANDOM), 0);
+    if (cached_bytes != 0) ASSERT_EQ(file.try_read_through_cache(read.get(), cached_bytes, 0), 0);
+    EXPECT_GE(cached_pages(descriptor, kBytes), cached_bytes / storage::kBlockBytes);
+    for (const uint64_t offset : {uint64_t{0}, 7 * storage::kBlockBytes, 60 * storage::kBlockBytes}) {
+      std::memset(read.get(), 0, kBytes);
+      ASSERT_EQ(file.try_read(read.get(), kBytes - offset, offset), 0);
+      EXPECT_EQ(std::string_view(read.get(), kBytes - offset), std::string_view(content_).substr(offset));
+    }
+    EXPECT_EQ(file.try_read(read.get(), kBytes, storage::kBlockBytes), EIO);  // it ends before
   }
 }
 
