@@ -23,6 +23,9 @@ using shuffle::ItemClass;
 
 constexpr uint64_t kLeastMemoryBytes = 1 << 20;
 constexpr uint64_t kUsualPartitionBytes = 4 << 20;
+// Runs are the fewer for it, and merged the faster; but a process has ten lists and more beside its memory.
+constexpr uint64_t kMostUsualPartitionBytes = 16 << 20;
+constexpr uint64_t kMemoryOfALongList = 128;  // times its own
 constexpr uint64_t kShortestWindowNs = 1'000'000;
 constexpr uint64_t kLongestSeconds = 86400;
 constexpr size_t kMostSpillDirectories = 16;
@@ -186,6 +189,11 @@ std::vector<std::string> usual_spill_directories() {
   return {"/var/tmp"};
 }
 
+uint64_t usual_partition_bytes(uint64_t memory_bytes) {
+  const uint64_t most = std::clamp(memory_bytes / kMemoryOfALongList, kUsualPartitionBytes, kMostUsualPartitionBytes);
+  return std::clamp(memory_bytes / 16, uint64_t{64 << 10}, most);
+}
+
 }  // namespace
 
 std::string whole_input_plan(const Configuration& configuration) {
@@ -216,8 +224,7 @@ void choose_defaults(Configuration& configuration, int local_processes) {
   if (configuration.memory_bytes == 0)
     configuration.memory_bytes = std::max<uint64_t>(usual_memory() / local_processes, 16 << 20);
   if (configuration.partition_bytes == 0)
-    configuration.partition_bytes =
-        std::clamp(configuration.memory_bytes / 16, uint64_t{64 << 10}, kUsualPartitionBytes);
+    configuration.partition_bytes = usual_partition_bytes(configuration.memory_bytes);
   if (configuration.spill_directories.empty()) configuration.spill_directories = usual_spill_directories();
 }
 
