@@ -3,9 +3,9 @@
 // in their processes, so that a program keeps in memory what does not change from round to round (Twister, sections 2,
 // 3).
 //
-// Where values are combined and nodes have several processes, they are combined in two steps: by all tasks of a node,
-// whose processes divide the A tasks among them, and what is left of that goes to the A tasks (Twister, section 5:
-// local reduction). So a key goes from one node to another once.
+// Where values are combined and nodes have several tasks, they are combined in two steps: by all tasks of a node, whose
+// processes divide the A tasks among them, and what is left of that goes to the A tasks (Twister, section 5: local
+// reduction). So a key goes from one node to another once.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 """The iteration mode: rounds of O and A tasks, what A tasks send back, and the driver."""
 
+import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Tuple
@@ -82,6 +83,20 @@ def test_local_reduction_sends_each_key_of_a_node_once(
     assert finished.stdout == "round 0: 3000 keys, sum 24000\n"
     to_o_tasks_and_driver = 2 * 3000
     assert report["shuffled_records"] - to_o_tasks_and_driver == copies * 3000
+
+
+def test_tasks_of_one_process_send_a_key_once(run_job: Callable, tmp_path: Path, nothing_left_behind: None) -> None:
+    """Each of 8 tasks fills many lists. A key goes to the other node's A task once, from there to an O task, and to the
+    driver: half of the keys each time."""
+    job = ["-M", "iteration", "-n", 2, "--ranks-per-node", 1, "-O", 8, "-A", 2]
+    env = {"MPI_D_REDUCTION_GROUP": "1", "MPI_D_PARTITION_BYTES": "16K"}
+    finished, report = run_job(job, "iterated-sums", 20000, 1, "everywhere", env=env)
+    assert finished.stdout == "round 0: 20000 keys, sum 160000\n"
+    assert report["shuffled_records"] == (2 + 1 + 1) * 20000
+    record_bytes = 1 + 1 + 8 + 8
+    assert report["sent_bytes"] == pytest.approx((2 + 1 + 1) * 10000 * record_bytes, rel=0.02)
+    nodes = json.loads((tmp_path / "report.json").read_text())["nodes"]
+    assert sum(node["courier_sent_bytes"] for node in nodes) == pytest.approx(report["sent_bytes"], rel=0.02)
 
 
 @pytest.mark.parametrize("group", [1, 2, 3])
