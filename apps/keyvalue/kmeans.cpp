@@ -10,17 +10,16 @@ int main(int argc, char** argv) {
     const LineSplits splits({argv + 4, argv + argc}, 4 << 20);
     const std::string path = argv[1];
     const auto clusters = number_argument("CLUSTERS", argv[2]), rounds = number_argument("ROUNDS", argv[3]);
-    NumberRows centers = first_rows(splits, clusters);
-    const size_t columns = centers.columns();
+    NumberRows centers;
     std::map<int, NumberRows> points_of_task;
     const auto map = [&](int task, int tasks, auto&, auto& emit) {
-      NumberRows& points = points_of_task.try_emplace(task, columns).first->second;
+      NumberRows& points = points_of_task.try_emplace(task, centers.columns()).first->second;
       if (points.size() == 0) splits.for_each_line(task, tasks, [&](auto line) { points.append(line); });
-      std::vector sums(clusters, std::vector<double>(2 + columns));
+      std::vector sums(clusters, std::vector<double>(2 + points.columns()));
       for (size_t i = 0; i < points.size(); ++i) {
         const auto [center, distance] = std::as_const(centers).closest_to(points[i]);
         ++sums[center][0], sums[center][1] += distance;
-        for (size_t column = 0; column < columns; ++column) sums[center][2 + column] += points[i][column];
+        for (size_t column = 0; column < points.columns(); ++column) sums[center][2 + column] += points[i][column];
       }
       for (int64_t center = 0; center < clusters; ++center)
         if (sums[center][0] != 0) emit(center, bytes_of_numbers(sums[center]));
@@ -51,9 +50,10 @@ int main(int argc, char** argv) {
     Iteration<int64_t, std::string> job{.map = map,
                                         .reduce = reduce,
                                         .drive = drive,
+                                        .begin = [&](auto& all) { centers = first_rows(splits, clusters, all); },
                                         .state = [&] { return bytes_of_numbers(centers.numbers()); },
                                         .take_state = [&](auto state) { centers.numbers() = numbers_of_bytes(state); },
                                         .combine = sums_of_numbers};
-    return job.run(argc, argv, {{MPI_D_O_TASKS, std::to_string(std::max<size_t>(splits.size(), 1))}});
+    return job.run(argc, argv, splits.configuration());
   });
 }

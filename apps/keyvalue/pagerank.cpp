@@ -4,14 +4,13 @@
 #include <spillway/number_lines.hpp>
 
 using namespace spillway::mpid;
-
 constexpr double kDamping = 0.85;
 constexpr int64_t kNodes = -2, kWithoutLinks = -1;  // the driver's keys: how many, and ranks that all nodes share
 
 int main(int argc, char** argv) {
   return guarded_main("keyvalue-pagerank OUTPUT_DIRECTORY ITERATIONS FILE...", argc < 4, [&] {
     const LineSplits splits({argv + 3, argv + argc}, 4 << 20);
-    const SortedNumberLines sorted(splits);
+    SortedNumberLines sorted;
     const auto iterations = static_cast<double>(number_argument("ITERATIONS", argv[2]));
     std::map<int, NeighbourLines> lines_of_task;
     std::vector<double> state = {0, 0, 0};
@@ -50,10 +49,11 @@ int main(int argc, char** argv) {
         .map = map,
         .reduce = reduce,
         .drive = drive,
+        .begin = [&](auto& processes) { sorted = SortedNumberLines(splits, processes); },
         .state = [&] { return bytes_of_numbers(state); },
         .take_state = [&](auto bytes) { std::ranges::copy(numbers_of_bytes(bytes), state.begin()); },
         .combine = std::plus<>(),
         .partition = partition};
-    return job.run(argc, argv, {{MPI_D_O_TASKS, std::to_string(std::max<size_t>(splits.size(), 1))}});
+    return job.run(argc, argv, splits.configuration());
   });
 }

@@ -99,7 +99,8 @@ class FileSplits {
   [[nodiscard]] const Split& operator[](size_t number) const { return splits_[number]; }
   [[nodiscard]] uint64_t unit_bytes() const { return unit_bytes_; }
 
-  // What MPI_D_Init() is to know of a MapReduce job with this input: an O task for each split, and where it may run.
+  // What MPI_D_Init() is to know of a job with this input, in the modes MapReduce and iteration: an O task for each
+  // split, and where it may run.
   [[nodiscard]] std::map<std::string, std::string> configuration() const {
     std::string hosts;
     for (const Split& split : splits_) hosts.append(&split == splits_.data() ? "" : ",").append(split.host);
@@ -197,8 +198,8 @@ class FileSplits {
   [[nodiscard]] Split own_file(const Split& split) const {
     if (MPI_D_Is_this_host(split.host.c_str()) == 0)
       throw std::runtime_error("cannot read " + split.name() +
-                               " on another host: only MapReduce jobs whose MPI_D_Init() knows of it "
-                               "(configuration() of the splits) run its task there");
+                               " on another host: only jobs of the modes MapReduce and iteration whose MPI_D_Init() "
+                               "knows of it (configuration() of the splits) run its task there");
     Split own = whole_file(split.path);
     own.host = split.host;
     return own;

@@ -136,13 +136,53 @@ class NumberRows {
   std::vector<double> numbers_;
 };
 
-inline NumberRows first_rows(const LineSplits& splits, size_t count) {
-  NumberRows rows;
-  const auto append = [&](std::string_view line) { rows.append(line); };
-  for (size_t i = 0; i < splits.size() && rows.size() < count; ++i) {
-    LineReader lines(splits[i]);
-    for (std::string_view line; rows.size() < count && lines.next(line);) lines.call(append, line);
+namespace detail {
+
+// Calls with the first lines of a split, in its process.
+template <typename Function>
+void call_with_first_lines(const LineSplits& splits, size_t split, size_t count, Function function) {
+  splits.for_each_split(static_cast<int>(split), static_cast<int>(splits.size()), [&](const Split& part) {
+    LineReader lines(part);
+    std::string_view line;
+    for (size_t taken = 0; taken < count && lines.next(line); ++taken) lines.call(function, line);
+  });
+}
+
+// The first lines of each split, for which the processes of a job (mpid.hpp) look together, until a process has `count`
+// of them: collective. `check` throws what is wrong with a line. With the number of its split, in their order.
+template <typename Processes, typename Check>
+std::vector<std::pair<size_t, std::string>> first_lines(const LineSplits& splits, size_t count, size_t most_of_split,
+                                                        const Processes& processes, Check check) {
+  std::vector<std::string> own;
+  for (size_t i = 0; i < splits.size() && own.size() < count; ++i) {
+    if (!processes.looks_at(i)) continue;
+    call_with_first_lines(splits, i, std::min(most_of_split, count - own.size()), [&](std::string_view line) {
+      check(line);
+      own.push_back(std::to_string(i) + " " + std::string(line));
+    });
   }
+  std::vector<std::pair<size_t, std::string>> lines;
+  for (const std::string& item : processes.all(own)) {
+    const size_t space = item.find(' ');
+    lines.emplace_back(std::stoull(item.substr(0, space)), item.substr(space + 1));
+  }
+  std::ranges::stable_sort(lines, {}, &std::pair<size_t, std::string>::first);
+  return lines;
+}
+
+}  // namespace detail
+
+// Collective, in `begin` of a job: the rows that its input begins with.
+template <typename Processes>
+NumberRows first_rows(const LineSplits& splits, size_t count, const Processes& processes) {
+  NumberRows own;  // which have as many columns
+  NumberRows rows;
+  const auto lines = detail::first_lines(splits, count, count, processes, [&](std::string_view line) { own.append(line); });
+  for (size_t i = 0; i < lines.size() && rows.size() < count; ++i) try {
+      rows.append(lines[i].second);
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(splits[lines[i].first].name() + ": " + error.what());
+    }
   if (rows.size() < count)
     throw std::runtime_error("the files have " + std::to_string(rows.size()) + " lines, fewer than the " +
                              std::to_string(count) + " that are needed");
@@ -152,16 +192,16 @@ inline NumberRows first_rows(const LineSplits& splits, size_t count) {
 // Of lines sorted by their first number, which is theirs alone: which task has the line of a number.
 class SortedNumberLines {
  public:
-  explicit SortedNumberLines(const LineSplits& splits) {
-    for (size_t i = 0; i < splits.size(); ++i) {
-      LineReader lines(splits[i]);
-      std::string_view line;
-      const auto take = [&](std::string_view taken) {
-        const int64_t number = numbers_of_line<int64_t>(taken).front();
-        if (!firsts_.empty() && firsts_.back().number >= number) fail();
-        firsts_.push_back({number, i});
-      };
-      if (lines.next(line)) lines.call(take, line);
+  SortedNumberLines() = default;
+  // Collective, in `begin` of a job.
+  template <typename Processes>
+  SortedNumberLines(const LineSplits& splits, const Processes& processes) {
+    const auto check = [](std::string_view line) { numbers_of_line<int64_t>(line); };
+    for (const auto& [split, line] : detail::first_lines(splits, SIZE_MAX, 1, processes, check)) {
+      const int64_t number = numbers_of_line<int64_t>(line).front();
+      if (!firsts_.empty() && firsts_.back().number >= number && processes.looks_at(split))  // which says where
+        detail::call_with_first_lines(splits, split, 1, [](std::string_view) { fail(); });
+      firsts_.push_back({number, split});
     }
   }
 

@@ -82,8 +82,8 @@ void IterationJob::prepare_reduction() {
   MPI_Comm_size(node_, &route.process_count);
   int most_here = 0;
   MPI_Allreduce(&route.process_count, &most_here, 1, MPI_INT, MPI_MAX, communicator_);
-  if (most_here == placement_.process_count()) return;                               // nothing goes to another node
-  if (most_here == 1 && placement_.o_tasks() <= placement_.process_count()) return;  // a node has one task
+  if (most_here == placement_.process_count()) return;                      // nothing goes to another node
+  if (most_here == 1 && !placement_.has_process_several_o_tasks()) return;  // a node has one task
   route.sender_count = route.process_count;
   route.receiver_count = std::min(route.process_count, placement_.a_tasks());
   in_node_ = std::make_unique<RecordShuffle>(node_, kTagToA, route, configuration_.partition_bytes, order_, combiner_);

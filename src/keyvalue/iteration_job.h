@@ -1,7 +1,7 @@
 // The iteration mode: rounds in which records go from O to A tasks, and what these send back comes to the O tasks of
 // the next round, or to the driver, process 0, which says between two rounds whether there is another one. Tasks stay
-// in their processes, so that a program keeps in memory what does not change from round to round (Twister, sections 2,
-// 3).
+// in their processes, O tasks on the hosts that have their input, so that a program keeps in memory what does not
+// change from round to round (Twister, sections 2, 3).
 //
 // Where values are combined and nodes have several tasks, they are combined in two steps: by all tasks of a node, whose
 // processes divide the A tasks among them, and what is left of that goes to the A tasks (Twister, section 5: local

@@ -14,6 +14,7 @@
 #include "keyvalue/iteration_job.h"
 #include "keyvalue/map_reduce_job.h"
 #include "keyvalue/streaming_job.h"
+#include "keyvalue/task_hosts.h"
 #include "shuffle/key_hash.h"
 #include "shuffle/program_error.h"
 
@@ -115,16 +116,16 @@ Job::Job(MPI_D_Mode mode, const Configuration& configuration)
 
 void Job::find_hosts() {
   const std::vector<std::string> hosts = hosts_of_processes(communicator_, placement_.process_count());
-  task_hosts_ = TaskHosts(hosts, placement_, configuration_.input_hosts);
-  if (!control_) return;
-  control_->tell_host(task_hosts_.here());
-  if (placement_.process() == 0) control_->tell_hosts_of_tasks(task_hosts_.of_tasks());
+  const TaskHosts task_hosts(hosts, placement_, configuration_.input_hosts);
+  placement_.place_o_tasks(task_hosts.processes_of_tasks());
+  if (!control_ || placement_.mode() != MPI_D_MODE_MAPREDUCE) return;
+  control_->tell_host(task_hosts.here());
+  if (placement_.process() == 0) control_->tell_hosts_of_tasks(task_hosts.of_tasks());
   MPI_Barrier(communicator_);  // nobody asks for a task before
 }
 
-bool Job::is_nearest(int part) {
-  if (nearest_.empty()) nearest_ = task_hosts_.own_tasks(placement_);
-  return std::binary_search(nearest_.begin(), nearest_.end(), part % placement_.o_tasks());
+bool Job::is_nearest(int part) const {
+  return part >= 0 && placement_.process_of_o_task(part % placement_.o_tasks()) == placement_.process();
 }
 
 void Job::all_gather(MPI_D_Bytes& bytes) {

@@ -17,7 +17,6 @@
 #include "keyvalue/gather_checkpoint.h"
 #include "keyvalue/placement.h"
 #include "keyvalue/record_shuffle.h"
-#include "keyvalue/task_hosts.h"
 #include "shuffle/combiner.h"
 #include "shuffle/item_class.h"
 #include "shuffle/key_order.h"
@@ -52,7 +51,7 @@ class Job {
   const Configuration& configuration() const { return configuration_; }
 
   // Whether this process looks at that part of the input before the tasks begin.
-  bool is_nearest(int part);
+  bool is_nearest(int part) const;
   // Collective, before the first task: the bytes of all processes.
   void all_gather(MPI_D_Bytes& bytes);
 
@@ -114,7 +113,6 @@ class Job {
   MPI_Comm communicator_ = MPI_COMM_NULL;
   Configuration configuration_;
   Placement placement_;
-  TaskHosts task_hosts_;
   shuffle::KeyOrder order_;
   shuffle::Combiner combiner_;
   std::optional<shuffle::RunMerge> records_;  // of the current task, or of the driver
@@ -137,7 +135,6 @@ class Job {
   std::string place_of_sent() const { return place(figures_.emitted_records - emitted_before_); }
   std::string place_of_received() const { return place(figures_.received_records - received_before_); }
 
-  std::vector<int> nearest_;  // O tasks whose input this process looks at, when it has been asked
   std::string gathered_;
   MPI_D_Partition_function partition_ = nullptr;
   void* partition_user_ = nullptr;

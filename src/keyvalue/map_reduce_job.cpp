@@ -30,7 +30,6 @@ void MapReduceJob::begin() {
   shuffle_ = std::make_unique<RecordShuffle>(communicator_, kTag, placement_.to_a_tasks(),
                                              configuration_.partition_bytes, order_, combiner_);
   shuffle_->begin(store_.get());
-  if (!control_) own_o_tasks_ = task_hosts_.own_tasks(placement_);
   if (checkpoint_) begin_from_checkpoint();
 }
 
@@ -57,11 +56,12 @@ std::vector<int> MapReduceJob::a_tasks_done() const {
 
 int MapReduceJob::next_o_task() {
   if (control_) return control_->next_task();
-  while (next_own_o_task_ < own_o_tasks_.size()) {
-    const int task = own_o_tasks_[next_own_o_task_++];
+  for (;;) {
+    const int task = placement_.next_own_o_task(next_task_);
+    if (task == placement_.o_tasks()) return -1;
+    next_task_ = task + 1;
     if (!checkpoint_ || !checkpoint_->is_o_task_done(task)) return task;
   }
-  return -1;
 }
 
 bool MapReduceJob::begin_o_task() {

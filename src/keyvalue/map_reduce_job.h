@@ -34,9 +34,7 @@ class MapReduceJob final : public Job {
   void end_o_phase();
 
   Phase phase_ = Phase::o;
-  std::vector<int> own_o_tasks_;  // where nobody gives them out
-  size_t next_own_o_task_ = 0;
-  int next_task_ = 0;                                // of the A phase
+  int next_task_ = 0;                                // of this phase, of the O phase where nobody gives them out
   bool has_begun_only_task_ = false;                 // of the common mode
   std::unique_ptr<MapReduceCheckpoint> checkpoint_;  // nullptr: none was asked for
   std::unique_ptr<shuffle::RunStore> store_;

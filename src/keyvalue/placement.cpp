@@ -52,12 +52,27 @@ Route Placement::to_o_tasks_and_driver() const {
               std::min(o_tasks_, process_count_),
               static_cast<uint32_t>(o_tasks_) + 1};
   route.has_driver_partition = true;
+  if (process_of_o_task_.empty()) return route;
+  route.processes = process_of_o_task_.data();
+  route.receiver_count = process_count_;
   return route;
 }
 
-int Placement::next_own(int task, int tasks) const {
-  while (task < tasks && task % process_count_ != process_) ++task;
-  return std::min(task, tasks);
+bool Placement::has_process_several_o_tasks() const {
+  std::vector<int> counts(static_cast<size_t>(process_count_));
+  for (int task = 0; task < o_tasks_; ++task)
+    if (++counts[static_cast<size_t>(process_of_o_task(task))] > 1) return true;
+  return false;
+}
+
+int Placement::next_own_a_task(int task) const {
+  while (task < a_tasks_ && task % process_count_ != process_) ++task;
+  return std::min(task, a_tasks_);
+}
+
+int Placement::next_own_o_task(int task) const {
+  while (task < o_tasks_ && process_of_o_task(task) != process_) ++task;
+  return std::min(task, o_tasks_);
 }
 
 }  // namespace spillway::keyvalue

@@ -3,6 +3,9 @@
 
 #include <spillway/mpid.h>
 
+#include <utility>
+#include <vector>
+
 #include "keyvalue/configuration.h"
 #include "keyvalue/route.h"
 
@@ -22,18 +25,24 @@ class Placement {
   // An A task is run by the process that holds its records. So is an O task in the iteration mode, for those that A
   // tasks send, and for what it keeps from round to round.
   Route to_a_tasks() const;
-  Route to_o_tasks_and_driver() const;
+  Route to_o_tasks_and_driver() const;  // which stays as long as the placement
+
+  // The process of each O task, where it is not that of its number modulo theirs.
+  void place_o_tasks(std::vector<int> processes) { process_of_o_task_ = std::move(processes); }
+  int process_of_o_task(int task) const {
+    return process_of_o_task_.empty() ? task % process_count_ : process_of_o_task_[static_cast<size_t>(task)];
+  }
+  bool has_process_several_o_tasks() const;
 
   // Of those of this process, the first that is not below `task`; their number when there is none.
-  int next_own_a_task(int task) const { return next_own(task, a_tasks_); }
-  int next_own_o_task(int task) const { return next_own(task, o_tasks_); }
+  int next_own_a_task(int task) const;
+  int next_own_o_task(int task) const;
 
   bool has_o_tasks(int process) const { return !is_each_a_task() || process < o_tasks_; }
   bool has_a_tasks(int process) const { return is_each_a_task() ? process >= o_tasks_ : process < a_tasks_; }
 
  private:
   bool is_each_a_task() const { return mode_ == MPI_D_MODE_COMMON || mode_ == MPI_D_MODE_STREAMING; }
-  int next_own(int task, int tasks) const;
   void place_one_by_one(const Configuration& configuration);
 
   MPI_D_Mode mode_;
@@ -41,6 +50,7 @@ class Placement {
   int process_count_;
   int o_tasks_ = 0;
   int a_tasks_ = 0;
+  std::vector<int> process_of_o_task_;
 };
 
 }  // namespace spillway::keyvalue

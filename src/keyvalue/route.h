@@ -13,9 +13,11 @@ struct Route {
   int receiver_count;                 // 0: nobody receives
   uint32_t partition_count;           // with that of the driver
   bool has_driver_partition = false;  // the last one, of process 0
+  const int* processes = nullptr;     // of the partitions but that of the driver, where they are not as above
 
   int process_of(uint32_t partition) const {
     if (has_driver_partition && partition == partition_count - 1) return 0;
+    if (processes != nullptr) return processes[partition];
     return first_receiver + static_cast<int>(partition % static_cast<uint32_t>(receiver_count));
   }
   bool sends(int some_process) const { return some_process < sender_count; }

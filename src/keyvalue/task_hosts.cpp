@@ -39,9 +39,11 @@ int number_of_host(const std::string& host, size_t task, const std::vector<std::
 }  // namespace
 
 TaskHosts::TaskHosts(const std::vector<std::string>& host_of_process, const Placement& placement,
-                     const std::vector<std::string>& hosts) {
-  if (placement.mode() != MPI_D_MODE_MAPREDUCE)
-    throw Failure(MPI_D_ERR_CONF, "MPI_D_INPUT_HOSTS is of the MapReduce mode: in others each O task has its process",
+                     const std::vector<std::string>& hosts)
+    : process_count_(placement.process_count()) {
+  if (placement.mode() != MPI_D_MODE_MAPREDUCE && placement.mode() != MPI_D_MODE_ITERATION)
+    throw Failure(MPI_D_ERR_CONF,
+                  "MPI_D_INPUT_HOSTS is of the modes MapReduce and iteration: in others each process is a task",
                   "leave it out, or files of certain hosts (host:/path), and let each task read what its host has");
   if (hosts.size() != static_cast<size_t>(placement.o_tasks()))
     throw Failure(MPI_D_ERR_CONF,
@@ -67,17 +69,18 @@ TaskHosts::TaskHosts(const std::vector<std::string>& host_of_process, const Plac
   }
 }
 
-std::vector<int> TaskHosts::own_tasks(const Placement& placement) const {
-  std::vector<int> own;
+std::vector<int> TaskHosts::processes_of_tasks() const {
+  std::vector<int> processes;
   std::vector<size_t> turns(processes_.size());
-  for (int task = 0; task < placement.o_tasks(); ++task) {
-    const int host = of_tasks_.empty() ? kAnywhere : of_tasks_[static_cast<size_t>(task)];
-    const int process = host == kAnywhere
-                            ? task % placement.process_count()
-                            : processes_[host][turns[static_cast<size_t>(host)]++ % processes_[host].size()];
-    if (process == placement.process()) own.push_back(task);
+  for (const int host : of_tasks_) {
+    if (host == kAnywhere) {
+      processes.push_back(static_cast<int>(processes.size()) % process_count_);
+      continue;
+    }
+    const std::vector<int>& of_host = processes_[static_cast<size_t>(host)];
+    processes.push_back(of_host[turns[static_cast<size_t>(host)]++ % of_host.size()]);
   }
-  return own;
+  return processes;
 }
 
 }  // namespace spillway::keyvalue

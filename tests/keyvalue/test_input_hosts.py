@@ -10,6 +10,7 @@ from typing import Callable, Dict, List, Optional
 import pytest
 from runner import Runner
 from source_tree import SOURCE
+from test_iterative_programs import check_centers, clustered_points, random_graph, ranks_of, read_ranks, write_parts
 
 HOST = socket.gethostname()
 PROGRAMS = SOURCE / "apps" / "keyvalue" / "python"
@@ -99,11 +100,11 @@ def test_what_cannot_be_is_refused(
     assert cause in refusal(files[0], f"nowhere:{missing}")
     assert "MPI_D_INPUT_HOSTS is about 6 O tasks, and the job has 7\n" in refusal(*files, MPI_D_O_TASKS="7")
     assert f"O task 1: cannot read {missing}: No such file or directory" in refusal(files[0], f"{HOST}:{missing}")
-    (tmp_path / "rounds.py").write_text(
-        f"from spillway import mpid\nmpid.Init(mpid.Mode.ITERATION, conf=mpid.LineSplits(['{files[0]}']).conf)\n"
+    (tmp_path / "stream.py").write_text(
+        f"from spillway import mpid\nmpid.Init(mpid.Mode.STREAMING, conf=mpid.LineSplits(['{files[0]}']).conf)\n"
     )
-    finished = run_python(["--plain", "-n", 1, "-M", "iteration"], tmp_path / "rounds.py", status=None)
-    assert finished.status != 0 and "MPI_D_INPUT_HOSTS is of the MapReduce mode" in finished.stderr
+    finished = run_python(["--plain", "-n", 2, "-M", "streaming"], tmp_path / "stream.py", status=None)
+    assert finished.status != 0 and "MPI_D_INPUT_HOSTS is of the modes MapReduce and iteration" in finished.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -230,13 +231,31 @@ def test_damaged_sample_does_not_let_another_job_remove_the_checkpoint(
     assert sorted((tmp_path / "checkpoint").iterdir()) == before
 
 
-def test_programs_that_look_at_all_files_say_so(
-    run: Runner, key_value_program: Callable, files: List[str], tmp_path: Path
+@pytest.mark.parametrize("language", ["cpp", "python"])
+def test_rounds_have_their_input_where_it_is(
+    run_job: Callable, run_python: Callable, python_with_packages: Dict, tmp_path: Path, language: str
 ) -> None:
-    out, path = tmp_path / "out", files[0]
-    for name, *words in (("keyvalue-kmeans", out, 2, 3), ("keyvalue-pagerank", out, 2)):
-        stderr = run(key_value_program(name), *words, path, status=1).stderr
-        assert stderr.startswith(f"{name}: cannot read {path}, which only that host has, from here: for_each_split()")
+    """The first file is compressed, the last one what everybody sees, and all programs look at all files first."""
+    graph, points = random_graph(300, 5, seed=7), clustered_points(300, 4, seed=7)
+    lines = {
+        "pagerank": [" ".join(map(str, [node, *links])) for node, links in graph.items()],
+        "kmeans": [", ".join(map(repr, point)) for point in points],
+    }
+    for name, *words in (("pagerank", 6), ("kmeans", 4, 30)):
+        files = [f"{HOST}:{path}" for path in write_parts(tmp_path, lines[name], 4)]
+        first, last = Path(files[0].partition(":")[2]), files[-1].partition(":")[2]
+        first.write_bytes(gzip.compress(first.read_bytes()))
+        options, out = ["-M", "iteration", "--plain", "-n", 3, "-A", 2], tmp_path / f"{name}-out"
+        if language == "cpp":
+            finished, report = run_job(options, f"keyvalue-{name}", out, *words, *files[:-1], last)
+            assert report["o_tasks"] == 4
+        else:
+            script = PROGRAMS / f"{name}.py"
+            finished = run_python(options, script, out, *words, *files[:-1], last, **python_with_packages)
+        if name == "pagerank":
+            assert read_ranks(out) == pytest.approx(ranks_of(graph, 6), rel=1e-12, abs=0)
+        else:
+            check_centers(out, finished.stdout, points, 4, 30)
 
 
 @pytest.mark.libraries_in_turn

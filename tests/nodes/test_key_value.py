@@ -92,6 +92,24 @@ def test_files_are_read_on_the_hosts_that_have_them(
     assert sorted((tmp_path / "tasks").read_text().splitlines()) == begun
 
 
+@pytest.mark.parametrize("way", WAYS, ids=["plain", "spillway"])
+def test_rounds_read_files_on_the_hosts_that_have_them(run, build_dir, network, test_program, spill_dir, tmp_path, way):
+    """Three O tasks of six processes, and the hosts in another order than theirs."""
+    own = "/sys/class/net/net0/iflink"
+    hosts = [network.hosts[1], network.hosts[2], network.hosts[0]]
+    numbers = [
+        subprocess.check_output(network.command_on(host, "cat", own), text=True, timeout=LIMIT_S) for host in hosts
+    ]
+    assert len(set(numbers)) == 3 and not Path(own).exists()
+    run.environment.update(network.environment)
+    where = ["-M", "iteration", "--hosts", ",".join(network.hosts), "-n", 6, "-A", 2, "--spill-dir", spill_dir]
+    files = [f"{network.name_of(host)}:{own}" for host in hosts]
+    words = [build_dir / "bin" / "mpidrun", *where, *way, test_program("keyvalue-kmeans"), tmp_path / "out", 3, 4]
+    finished = run(*words, *files, timeout_s=LIMIT_S)
+    assert "round 1: inertia 0, moved 0" in finished.stdout
+    assert (tmp_path / "out").read_text() == "".join(numbers)
+
+
 def kill_all(network, host):
     while left := network.processes_of(host):
         for pid in left:

@@ -4,7 +4,6 @@ usage: mpidrun --mpi NAME -M iteration [options] python3 kmeans.py OUTPUT_FILE C
 """
 
 import sys
-from itertools import chain, islice
 
 import numpy as np
 from spillway import mpid
@@ -15,13 +14,10 @@ path, clusters, rounds, splits = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 points_of = {}  # each O task
 
 
-def rows_of(lines):
-    return np.asarray_chkfinite([line.replace(",", " ").split() for line in lines], float)
-
-
 def send_sums(task, tasks, _received, emit):  # of the points of each center: number, squared distances, columns
     if task not in points_of:
-        points_of[task] = rows_of(splits.lines(task, tasks)).reshape(-1, centers.shape[1])
+        rows = [line.replace(",", " ").split() for line in splits.lines(task, tasks)]
+        points_of[task] = np.asarray_chkfinite(rows, float).reshape(-1, centers.shape[1])
     points = points_of[task]
     distances = np.array([((points - center) ** 2).sum(axis=1) for center in centers])
     closest = distances.argmin(axis=0)
@@ -50,10 +46,13 @@ def move(number, received):
         output.write("".join(" ".join(map(repr, center)) + "\n" for center in centers.tolist()))
 
 
-centers = rows_of(islice(chain.from_iterable(split.lines() for split in splits), clusters))
-if len(centers) < clusters:
-    sys.exit(f"kmeans.py: the files have {len(centers)} lines, fewer than the {clusters} that are needed")
-job = mpid.Iteration(map=send_sums, reduce=add_up, drive=move, key=int, value=bytes)
+def choose_centers():
+    global centers
+    centers = np.array(mpid.first_rows(splits, clusters))
+
+
+job = mpid.Iteration(map=send_sums, reduce=add_up, drive=move, key=int, value=bytes, begin=choose_centers)
 job.combine = lambda first, second: (np.frombuffer(first) + np.frombuffer(second)).tobytes()
-job.state, job.take_state = centers.tobytes, lambda data: centers.put(range(centers.size), np.frombuffer(data))
-job.run(o_tasks=max(len(splits), 1))
+job.state = lambda: centers.tobytes()
+job.take_state = lambda data: centers.put(range(centers.size), np.frombuffer(data))
+job.run(conf=splits.conf)

@@ -5,8 +5,6 @@ usage: mpidrun --mpi NAME -M iteration [options] python3 pagerank.py OUTPUT_DIRE
 
 import pickle
 import sys
-from bisect import bisect
-from itertools import islice
 
 from spillway import mpid
 
@@ -15,17 +13,17 @@ if len(sys.argv) < 4:
 directory, iterations, splits = sys.argv[1], int(sys.argv[2]), mpid.LineSplits(sys.argv[3:])
 NODES, LINKLESS = -2, -1  # keys of what the driver gets: how many nodes, and the ranks of those without links
 graphs, totals = {}, {NODES: 0.0, LINKLESS: 0.0}
-firsts = [(int(x.replace(",", " ").split()[0]), i) for i, part in enumerate(splits) for x in islice(part.lines(), 1)]
 
 
-def home_of(node, tasks):  # the task that has its line
-    return firsts[max(bisect(firsts, (node, len(splits))) - 1, 0)][1] % tasks
+def look_at_input():
+    global home_of  # (node, tasks): the task that has its line
+    home_of = mpid.SortedNumberLines(splits).task_of
 
 
 def spread(task, tasks, received, emit):  # ranks are kept times the number of nodes
     graph = graphs.setdefault(task, {})
     for line in splits.lines(task, tasks) if not graph else ():
-        node, *neighbours = map(int, line.replace(",", " ").split())
+        node, *neighbours = mpid.numbers_of_line(line, int)
         if node <= next(reversed(graph), -1) or home_of(node, tasks) != task or min(neighbours, default=0) < 0:
             raise ValueError(f"{line!r}: numbers are from 0 on, lines sorted by the first one, which is theirs alone")
         graph[node] = neighbours
@@ -53,7 +51,7 @@ def drive(number, received):
     return number < iterations
 
 
-job = mpid.Iteration(spread, add_up, drive, key=int, value=float, combine="sum")
+job = mpid.Iteration(spread, add_up, drive, key=int, value=float, combine="sum", begin=look_at_input)
 job.partition = lambda node, _, tasks: node % tasks if mpid.COMM_BIPARTITE_O else home_of(node, tasks)
 job.state, job.take_state = lambda: pickle.dumps(totals), lambda data: totals.update(pickle.loads(data))
-job.run(o_tasks=max(len(splits), 1))
+job.run(conf=splits.conf)

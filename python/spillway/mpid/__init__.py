@@ -33,19 +33,24 @@ from ._job import (
     Mode,
     Recv,
     Send,
+    fail_for_good,
     groups,
     recv_batches,
     send_batch,
+    send_batch_to_driver,
     set_combine,
     set_compare,
     set_partition,
     tasks,
 )
+from ._key_ranges import KeyRanges
 from ._library import Error
 from ._map_reduce import MapReduce
+from ._number_lines import SortedNumberLines, first_rows, numbers_of_line
 from ._records import RecordSplit, RecordSplits, sampled_keys
-from ._streaming import Streaming, end_window, flush, next_window, windows
+from ._streaming import Pace, Streaming, end_window, flush, next_window, windows
 from ._text import LineSplits, OutputFile, PartFile, Split, sampled_lines
+from ._together import allgather, is_nearest
 
 __all__ = [
     "COMM_BIPARTITE_A",
@@ -55,29 +60,38 @@ __all__ = [
     "Finalize",
     "Init",
     "Iteration",
+    "KeyRanges",
     "LineSplits",
     "MapReduce",
     "Mode",
     "OutputFile",
+    "Pace",
     "PartFile",
     "RecordSplit",
     "RecordSplits",
     "Recv",
     "Send",
+    "SortedNumberLines",
     "Split",
     "Streaming",
+    "allgather",
     "bcast",
     "end_window",
+    "fail_for_good",
+    "first_rows",
     "flush",
     "groups",
     "is_driver",
+    "is_nearest",
     "next_round",
     "next_window",
+    "numbers_of_line",
     "recv_batches",
     "round",
     "sampled_keys",
     "sampled_lines",
     "send_batch",
+    "send_batch_to_driver",
     "send_to_driver",
     "set_combine",
     "set_compare",

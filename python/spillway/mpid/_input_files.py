@@ -101,8 +101,8 @@ class FilePart:
             return self.is_compressed
         if not _library.load().MPI_D_Is_this_host(os.fsencode(self.host)):
             raise ValueError(
-                f"cannot read {self.name} on another host: only MapReduce jobs whose Init() knows of it "
-                "(conf=splits.conf) run its task there"
+                f"cannot read {self.name} on another host: only jobs of the modes MapReduce and iteration whose Init() "
+                "knows of it (conf=splits.conf) run its task there"
             )
         state_of(self.path)
         return is_compressed(self.path)
@@ -165,7 +165,7 @@ class FileSplits(Sequence[Part], Generic[Part]):
 
     @property
     def conf(self) -> Dict[str, str]:
-        """What Init() is to know of a MapReduce job with this input: an O task for each part, and where it may run."""
+        """What Init() is to know of a job with this input: an O task for each part, and where it may run."""
         hosts = ",".join(split.host for split in self._splits)
         return {"MPI_D_O_TASKS": str(max(len(self), 1)), "MPI_D_INPUT_HOSTS": hosts}
 

@@ -76,11 +76,14 @@ class Iteration:
     combine: Optional[_job.Combine] = None  # of what O tasks emit
     compare: Optional[_job.Compare] = None
     partition: Optional[_job.Partition] = None  # for both directions
+    begin: Optional[Callable[[], None]] = None  # in all processes, before the first round
 
     def run(self, **configuration: Any) -> None:
         """`configuration` is that of Init()."""
         functions = {"combine": self.combine, "compare": self.compare, "partition": self.partition}
         with _job.Init(Mode.ITERATION, key=self.key, value=self.value, **functions, **configuration):
+            if self.begin is not None:
+                self.begin()
             while self._run_round():
                 pass
 

@@ -296,6 +296,14 @@ def Finalize() -> None:
     job.is_over = True
 
 
+def fail_for_good(cause: str) -> None:
+    """Ends the job, as an exception does that nothing catches, for what would happen again. Does not return.
+
+    `mpidrun --restarts` does not start the job again.
+    """
+    end_job(RuntimeError(cause), running().place(), for_good=True)
+
+
 def tasks() -> Iterator[Comm]:
     """The tasks of this process (in a round), one after the other: of each its side, one of COMM_BIPARTITE_O and _A."""
     job = running()
@@ -374,15 +382,27 @@ def send_batch(keys: Any, values: Any) -> None:
         if isinstance(keys, list) and len(keys) < BATCH_RECORDS:
             job.gather_list(keys, values)
             return
+    _send_columns(job, "MPI_D_Send_batch", keys, values)
+
+
+def _send_columns(job: Job, function: str, keys: Any, values: Any) -> None:
     job.flush()
     count, key_column, kept_keys = column_of(keys, job.keys, "key")
-    if is_one_value:
+    if isinstance(values, (int, float, str, bytes)):
         value_count, value_column, kept_values = repeated(values, count, job.values, "value")
     else:
         value_count, value_column, kept_values = column_of(values, job.values, "value")
     if count != value_count:
         raise ValueError(f"a batch of {count} keys and {value_count} values")
-    check(loaded_library().MPI_D_Send_batch(count, key_column, value_column))
+    check(getattr(loaded_library(), function)(count, key_column, value_column))
+
+
+def send_batch_to_driver(keys: Any, values: Any) -> None:
+    """Of an A task in the iteration mode, as send_batch()."""
+    job = running()
+    if job.send_to_driver != job.gather_for_driver:
+        job.refuse_to_send_to_driver(None, None)
+    _send_columns(job, "MPI_D_Send_batch_to_driver", keys, values)
 
 
 def recv_batches(size: int = 65536, arrays: str = "arrow") -> Iterator[Tuple[Any, Any]]:

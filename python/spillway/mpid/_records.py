@@ -7,7 +7,7 @@ from typing import Any, Iterator, List, Sequence, Tuple
 from . import _place
 from ._arrays import imported
 from ._input_files import SPLIT_BYTES, UNKNOWN_END, FilePart, FileSplits, Path
-from ._together import SAMPLE_ITEMS, gathered, places
+from ._together import SAMPLE_ITEMS, allgather, places
 
 _BATCH_BYTES = 1 << 20
 
@@ -131,4 +131,4 @@ def sampled_keys(splits: RecordSplits, key_bytes: int, together: bool = False) -
         for begin, end in zip(borders, borders[1:]):
             part = replace(split, begin=begin, end=min(end, begin + SAMPLE_ITEMS * splits.record_bytes))
             sample += [record[:key_bytes] for record in part.records()]
-    return sorted(gathered(sample) if together else sample)
+    return sorted(allgather(sample) if together else sample)

@@ -1,5 +1,6 @@
 """The streaming mode: its words, and programs as a source and a sink."""
 
+import time
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Optional, Tuple
 
@@ -8,6 +9,7 @@ from ._job import Mode, Record
 from ._library import Error, check, loaded_library
 
 Windows = Iterator[Tuple[int, Iterator[Record]]]
+_PACE_STEP_S = 0.001
 
 
 def flush() -> None:
@@ -42,6 +44,24 @@ def windows() -> Windows:
         yield job.window, _job.Recv()
         if not next_window():
             return
+
+
+class Pace:
+    """For a source that sends a record every so many seconds from now on."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._begin, self._count = seconds, time.monotonic(), 0
+
+    def wait(self) -> None:
+        """Until the next one is due. Passes on what has been sent, and ends windows that are due."""
+        due = self._begin + self._count * self._seconds
+        self._count += 1
+        while True:
+            left = due - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(left, _PACE_STEP_S))
+            flush()
 
 
 @dataclass

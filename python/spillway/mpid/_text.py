@@ -11,7 +11,7 @@ from . import _place
 from ._compressed import compressing_writer, part_suffix
 from ._input_files import SPLIT_BYTES, FilePart, FileSplits, Path
 from ._parts import begin_partial, end_partial, publish, refuse_other_parts
-from ._together import SAMPLE_ITEMS, gathered, places
+from ._together import SAMPLE_ITEMS, allgather, places
 
 _BLOCK_BYTES = 1 << 20
 
@@ -114,7 +114,7 @@ def sampled_lines(splits: Sequence[Split], together: bool = False) -> List[bytes
             begin = split.begin + (split.end - split.begin) * place // count
             part = replace(split, begin=begin, end=min(split.end, begin + place_bytes))
             sample += [line[:line_bytes] for _, line in zip(range(SAMPLE_ITEMS), part.lines(None))]
-    return sorted(gathered(sample) if together else sample)
+    return sorted(allgather(sample) if together else sample)
 
 
 def _sync_folder(folder: str) -> None:

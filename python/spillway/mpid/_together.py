@@ -15,8 +15,17 @@ _LENGTH_BYTES = 8
 Part = TypeVar("Part", bound=FilePart)
 
 
-def gathered(items: Sequence[bytes]) -> List[bytes]:
-    """Collective: what all processes have, in their order; what they had, in a job that goes on from a checkpoint."""
+def is_nearest(part: int) -> bool:
+    """Whether this process looks at that part of the input before the first task: of each part one, where it is."""
+    _job.running()
+    return bool(loaded_library().MPI_D_Is_nearest(part))
+
+
+def allgather(items: Sequence[bytes]) -> List[bytes]:
+    """Collective, before the first task: what all processes have, in their order.
+
+    In a job that goes on from a checkpoint what they had in the start that began it.
+    """
     _job.running()
     own = b"".join(len(item).to_bytes(_LENGTH_BYTES, "little") + item for item in items)
     whole = Bytes(address_of(own), len(own))
@@ -39,11 +48,9 @@ def places(splits: Sequence[Part], together: bool) -> Iterator[Tuple[Part, int]]
             _refuse_unseen(split)
             yield split, -(-SAMPLE_PLACES // len(splits))
         return
-    _job.running()
-    is_nearest = loaded_library().MPI_D_Is_nearest
     own = [_seen(split) for number, split in enumerate(splits) if is_nearest(number)]
     sizes = [os.path.getsize(split.path) if split.is_compressed else split.end - split.begin for split in own]
-    all_bytes = sum(map(int, gathered([b"%d" % sum(sizes)])))  # those of the start that began the job
+    all_bytes = sum(map(int, allgather([b"%d" % sum(sizes)])))  # those of the start that began the job
     yield from ((split, 1 + SAMPLE_PLACES * size // max(size, all_bytes)) for split, size in zip(own, sizes) if size)
 
 

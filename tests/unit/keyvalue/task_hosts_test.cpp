@@ -55,22 +55,43 @@ TEST(TaskHosts, a_name_that_is_written_whole_is_that_hosts_and_one_that_two_have
   }
 }
 
+std::vector<int> own_o_tasks(const Placement& placement) {
+  std::vector<int> own;
+  for (int task = 0; (task = placement.next_own_o_task(task)) < placement.o_tasks(); ++task) own.push_back(task);
+  return own;
+}
+
 TEST(TaskHosts, each_task_is_run_once_by_a_process_of_its_host) {
   const Names processes = {"one", "two", "one", "three"};
   const Names of_tasks = {"one", "", "one", "two", "one", "TWO.example.org", ""};
   const std::vector<std::vector<int>> expected = {{0, 4}, {1, 3, 5}, {2, 6}, {}};
-  for (int process = 0; process < 4; ++process) {
-    const Placement placement = placement_of(process, 4, 7);
-    const TaskHosts hosts(processes, placement, of_tasks);
-    EXPECT_EQ(hosts.of_tasks(), (std::vector<int>{0, -1, 0, 1, 0, 1, -1}));
-    EXPECT_EQ(hosts.here(), (std::vector<int>{0, 1, 0, 2})[static_cast<size_t>(process)]);
-    EXPECT_EQ(hosts.own_tasks(placement), expected[static_cast<size_t>(process)]);
-  }
+  for (const MPI_D_Mode mode : {MPI_D_MODE_MAPREDUCE, MPI_D_MODE_ITERATION})
+    for (int process = 0; process < 4; ++process) {
+      Placement placement = placement_of(process, 4, 7, mode);
+      const TaskHosts hosts(processes, placement, of_tasks);
+      EXPECT_EQ(hosts.of_tasks(), (std::vector<int>{0, -1, 0, 1, 0, 1, -1}));
+      EXPECT_EQ(hosts.here(), (std::vector<int>{0, 1, 0, 2})[static_cast<size_t>(process)]);
+      placement.place_o_tasks(hosts.processes_of_tasks());
+      EXPECT_EQ(own_o_tasks(placement), expected[static_cast<size_t>(process)]);
+    }
+}
+
+TEST(TaskHosts, records_for_an_o_task_go_where_it_is) {
+  Placement placement = placement_of(1, 4, 4, MPI_D_MODE_ITERATION);
+  EXPECT_FALSE(placement.has_process_several_o_tasks());
+  EXPECT_EQ(placement.to_o_tasks_and_driver().process_of(1), 1);
+  placement.place_o_tasks(
+      TaskHosts({"one", "two", "one", "two"}, placement, {"two", "two", "two", ""}).processes_of_tasks());
+  EXPECT_TRUE(placement.has_process_several_o_tasks());
+  const Route route = placement.to_o_tasks_and_driver();
+  const int expected[] = {1, 3, 1, 3, 0};  // the last one is the driver
+  for (uint32_t partition = 0; partition < 5; ++partition) EXPECT_EQ(route.process_of(partition), expected[partition]);
+  for (int process = 0; process < 4; ++process) EXPECT_TRUE(route.receives(process));
 }
 
 TEST(TaskHosts, without_hosts_tasks_are_those_of_processes_in_turn) {
-  EXPECT_EQ(TaskHosts().own_tasks(placement_of(1, 3, 8)), (std::vector<int>{1, 4, 7}));
-  EXPECT_TRUE(TaskHosts().own_tasks(placement_of(2, 3, 2)).empty());
+  EXPECT_EQ(own_o_tasks(placement_of(1, 3, 8)), (std::vector<int>{1, 4, 7}));
+  EXPECT_TRUE(own_o_tasks(placement_of(2, 3, 2)).empty());
 }
 
 TEST(TaskHosts, what_does_not_fit_the_job_is_refused) {
@@ -80,8 +101,10 @@ TEST(TaskHosts, what_does_not_fit_the_job_is_refused) {
   EXPECT_EQ(
       refusal_of(placement_of(0, 2, 3), {"", "one"}).find("MPI_D_INPUT_HOSTS is about 2 O tasks, and the job has 3"),
       0u);
-  for (const MPI_D_Mode mode : {MPI_D_MODE_COMMON, MPI_D_MODE_ITERATION, MPI_D_MODE_STREAMING})
-    EXPECT_EQ(refusal_of(placement_of(0, 2, 1, mode), {"one"}).find("MPI_D_INPUT_HOSTS is of the MapReduce mode"), 0u);
+  for (const MPI_D_Mode mode : {MPI_D_MODE_COMMON, MPI_D_MODE_STREAMING})
+    EXPECT_EQ(refusal_of(placement_of(0, 2, 1, mode), {"one"})
+                  .find("MPI_D_INPUT_HOSTS is of the modes MapReduce and iteration"),
+              0u);
 }
 
 }  // namespace
