@@ -121,6 +121,24 @@ def test_what_is_of_another_mode_or_side_is_refused(run_python: Callable, tmp_pa
         assert sorted((tmp_path / mode).read_text().splitlines()) == sorted(messages)
 
 
+def test_input_is_looked_at_together_and_the_driver_gets_batches(run_python: Callable, tmp_path: Path) -> None:
+    records = [(number, 3.0 * number) for number in range(0, 40, 2)]
+    for name, part in (("first", records[:11]), ("second", records[11:])):
+        (tmp_path / name).write_text("".join(f"{number}, {value:.0f}\n" for number, value in part))
+    words = [PROGRAMS / "words_before_tasks.py", "all", tmp_path / "first", tmp_path / "second"]
+    finished = run_python(["-M", "iteration", "--plain", "-n", 2], *words)
+    of_a_tasks = [(-3, 0.5)] * 2 + [(-2, 0.5)] * 2 + [(-1, 1.0)] * 2
+    assert finished.stdout == f"{[[0.0, 0.0], [2.0, 6.0], [4.0, 12.0]]} {of_a_tasks + records}\n"
+
+
+def test_a_job_that_has_failed_for_good_is_not_started_again(run_python: Callable, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("1 2\n3 4\n5 6\n")
+    options = ["-M", "iteration", "--plain", "-n", 2, "--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
+    finished = run_python(options, PROGRAMS / "words_before_tasks.py", "fails", tmp_path / "text", status=1)
+    assert "O task" in finished.stderr and "ended by RuntimeError: there are ghosts" in finished.stderr
+    assert "restart 1 of 1" not in finished.stderr
+
+
 @pytest.mark.parametrize("side", ["O", "A"])
 @pytest.mark.parametrize("mode", ["mapreduce", "iteration"])
 def test_tasks_must_not_be_left_out(run_python: Callable, mode: str, side: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from runner import Runner
 from source_tree import SOURCE
 from spillway import mpid
-from spillway.mpid import _arrays, _functions, _kinds, _library, _sending
+from spillway.mpid import _arrays, _functions, _kinds, _library, _sending, _streaming
 from spillway.mpid._kinds import kind_of
 
 HEADER = (SOURCE / "include" / "spillway" / "mpid.h").read_text()
@@ -41,6 +41,20 @@ def test_the_table_of_the_configuration_has_every_key() -> None:
     assert in_environment == set(
         re.findall(r"\{(MPI_D_\w+), true,", (SOURCE / "src/keyvalue/configuration.cpp").read_text())
     )
+
+
+def test_the_page_names_every_function_of_the_c_headers() -> None:
+    page = (SOURCE / "docs" / "reference" / "key-value-jobs.md").read_text()
+    for header in (HEADER, FILES_HEADER):
+        functions = set(re.findall(r"^[\w* ]+?\*?\b(MPI_D_\w+)\([^)]*\);", header, re.M))
+        named = set(re.findall(r"`(MPI_D_\w+)", page))
+        assert len(functions) > 15 and functions - named <= {"MPI_D_Comm_bipartite_o", "MPI_D_Comm_bipartite_a"}
+
+
+def test_the_page_names_every_word_of_the_module() -> None:
+    page = (SOURCE / "docs" / "reference" / "key-value-jobs-in-python.md").read_text()
+    for word in mpid.__all__:
+        assert re.search(rf"`(with )?{word}\b|`[^`]*\b{word}\(", page), word
 
 
 def test_codes_and_modes_are_those_of_the_c_header() -> None:
@@ -368,6 +382,51 @@ def test_a_sample_is_of_lines_from_everywhere(tmp_path: Path) -> None:
     assert set(sample) <= {line[:64].encode() for line in lines}
     quarters = [sum(int(line[:7]) // 5000 == quarter for line in sample) for quarter in range(4)]
     assert min(quarters) > 0.8 * max(quarters)
+
+
+def test_ranges_of_keys_keep_the_order_and_have_equal_shares() -> None:
+    sample = sorted(b"%03d" % (7 * number % 1000) for number in range(500))
+    for tasks in (1, 3, 8, 499, 500, 600):
+        ranges = mpid.KeyRanges(sample)
+        found = [ranges.task_of(key, tasks) for key in sample]
+        assert found == sorted(found) and found[0] == 0 and found[-1] == tasks - 1 or tasks > 500
+        shares = [found.count(task) for task in range(tasks)]
+        assert max(shares) - min(shares) <= 1
+        assert ranges.task_of(b"", tasks) == 0 and ranges.task_of(b"x", tasks) == tasks - 1
+    assert mpid.KeyRanges([]).task_of(b"x", 5) == 0
+    equal = mpid.KeyRanges([b"a", b"b", b"b", b"b"])
+    assert [equal.task_of(key, 4) for key in (b"", b"a", b"ab", b"b", b"c")] == [0, 0, 0, 3, 3]
+
+
+def test_numbers_of_a_line_are_finite_ones() -> None:
+    assert mpid.numbers_of_line("1 -2.5\t3e2,4, 5 \r") == [1, -2.5, 300, 4, 5]
+    assert mpid.numbers_of_line("  9223372036854775807", int) == [2**63 - 1]
+    for line, kind, message in (
+        ("1 two 3", float, "'two' is not a number"),
+        ("inf", float, "'inf' is not a number"),
+        ("1e999", float, "'1e999' is not a number"),
+        ("1.5", int, "'1.5' is not a whole number"),
+        (" ,\t", int, "there is no number"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            mpid.numbers_of_line(line, kind)
+
+
+def test_a_pace_is_kept_and_passes_on_what_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, flushed = [5.0], []
+    monkeypatch.setattr(_streaming.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_streaming.time, "sleep", lambda seconds: now.append(now.pop() + seconds))
+    monkeypatch.setattr(_streaming, "flush", lambda: flushed.append(now[0]))
+    pace, times = mpid.Pace(0.01), []
+    for _ in range(4):
+        pace.wait()
+        times.append(now[0])
+        now[0] += 0.002  # of work
+    assert times == pytest.approx([5, 5.01, 5.02, 5.03]) and len(flushed) >= 3 * 8
+    now[0] += 1
+    flushed.clear()
+    pace.wait()  # which is late
+    assert not flushed
 
 
 def test_a_part_file_has_its_name_when_it_is_whole(tmp_path: Path) -> None:

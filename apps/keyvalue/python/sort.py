@@ -6,7 +6,6 @@ usage: mpidrun --mpi NAME [options] python3 sort.py OUTPUT_DIRECTORY FILE...
 """
 
 import sys
-from bisect import bisect_right
 
 from spillway import mpid
 
@@ -14,11 +13,11 @@ if len(sys.argv) < 3:
     sys.exit(__doc__)
 directory, *paths = sys.argv[1:]
 splits = mpid.LineSplits(paths)
-sample = []
 
 
 def look_for_sample():
-    sample[:] = mpid.sampled_lines(splits, together=True)  # the same in all processes
+    global ranges
+    ranges = mpid.KeyRanges(mpid.sampled_lines(splits, together=True))  # the same in all processes
 
 
 def send_lines(task, tasks, emit):
@@ -34,7 +33,7 @@ def write_lines(task, tasks, groups):
 
 
 def task_of(line, _value, tasks):
-    return bisect_right(sample, line) * tasks // (len(sample) + 1)
+    return ranges.task_of(line, tasks)
 
 
 job = mpid.MapReduce(send_lines, write_lines, key=bytes, value=bytes, partition=task_of, begin=look_for_sample)

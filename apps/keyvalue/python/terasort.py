@@ -6,7 +6,6 @@ usage: mpidrun --mpi NAME [options] python3 terasort.py OUTPUT_DIRECTORY FILE...
 """
 
 import sys
-from bisect import bisect_right
 
 import numpy as np
 from spillway import mpid
@@ -30,10 +29,10 @@ def write_records(side):
 
 
 def task_of(key, _value, tasks):
-    return bisect_right(sample, key) * tasks // (len(sample) + 1)
+    return ranges.task_of(key, tasks)
 
 
 with mpid.Init(key=bytes, value=bytes, partition=task_of, conf=splits.conf):
-    sample = mpid.sampled_keys(splits, KEY, together=True)  # the same in all processes
+    ranges = mpid.KeyRanges(mpid.sampled_keys(splits, KEY, together=True))  # the same in all processes
     for side in mpid.tasks():
         (send_records if side is mpid.COMM_BIPARTITE_O else write_records)(side)
