@@ -1,5 +1,6 @@
 """CSV and Parquet files as input and output of key-value jobs: sum_by_key.py, compared with pyarrow's own group_by."""
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,17 @@ def test_sums_are_those_of_pyarrow(
     run_sums: Callable, inputs: Path, way: List[object], key: str, number: str, pattern: str
 ) -> None:
     run_sums([*way, "-O", 3, "-A", 2], key, number, sorted(inputs.glob(pattern)))
+
+
+@pytest.mark.parametrize("pattern", ["*.parquet", "*.csv"])
+def test_sums_of_a_host_s_own_files_are_the_same(
+    run: Runner, run_python: Callable, python_with_packages: Dict, inputs: Path, tmp_path: Path, pattern: str
+) -> None:
+    first, *others = sorted(inputs.glob(pattern))
+    own = [f"{socket.gethostname()}:{path}" for path in others]
+    words, way = [tmp_path / "out", "name", "price"], [*PLAIN, "-A", 2]
+    run_python(way, SUM_BY_KEY, *words, *own, first, **python_with_packages)
+    run(python_with_packages["python"], HERE / "sums_oracle.py", "compare", *words, first, *others)
 
 
 def test_what_is_wrong_with_a_table_ends_the_job(run_sums: Callable, inputs: Path, tmp_path: Path) -> None:

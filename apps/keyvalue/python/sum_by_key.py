@@ -31,7 +31,7 @@ def write_sums(side):
             output.write_row(name, sum(numbers))
 
 
-with mpid.Init(key=key_type, value=number_type, combine="sum", o_tasks=max(len(splits), 1)):
+with mpid.Init(key=key_type, value=number_type, combine="sum", conf=splits.conf):
     for side in mpid.tasks():
         if side is mpid.COMM_BIPARTITE_O:
             send(side)

@@ -185,6 +185,7 @@ def _end_of_line(block: bytes) -> int:
 class CsvSplit:
     """Part of a file: the rows of the lines whose first byte is in it."""
 
+    host = ""  # all processes see the file
     file: File
     begin: int
     end: int

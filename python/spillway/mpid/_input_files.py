@@ -99,11 +99,7 @@ class FilePart:
     def has_compressed_file(self) -> bool:
         if not self.host:
             return self.is_compressed
-        if not _library.load().MPI_D_Is_this_host(os.fsencode(self.host)):
-            raise ValueError(
-                f"cannot read {self.name} on another host: only jobs of the modes MapReduce and iteration whose Init() "
-                "knows of it (conf=splits.conf) run its task there"
-            )
+        refuse_other_host(self.host, self.name)
         state_of(self.path)
         return is_compressed(self.path)
 
@@ -111,7 +107,21 @@ class FilePart:
 Part = TypeVar("Part", bound=FilePart)
 
 
-def _host_and_path(path: str) -> Tuple[str, str]:
+def refuse_other_host(host: str, name: str) -> None:
+    """Whoever reads a file that only one host has."""
+    if not _library.load().MPI_D_Is_this_host(os.fsencode(host)):
+        raise ValueError(
+            f"cannot read {name} on another host: only jobs of the modes MapReduce and iteration whose Init() "
+            "knows of it (conf=splits.conf) run its task there"
+        )
+
+
+def conf_of(hosts: Sequence[str]) -> Dict[str, str]:
+    """What Init() is to know of a job with this input: an O task for each part, and where it may run."""
+    return {"MPI_D_O_TASKS": str(max(len(hosts), 1)), "MPI_D_INPUT_HOSTS": ",".join(hosts)}
+
+
+def host_and_path(path: str) -> Tuple[str, str]:
     """No host unless a colon comes before the first slash, as scp has it, and no other slash behind that.
 
     Nor one of which no host has the name, as there is a comma or a space in it.
@@ -136,7 +146,7 @@ class FileSplits(Sequence[Part], Generic[Part]):
         refuse_one_path(paths)
         self._splits: List[Part] = []
         for path in map(os.fspath, paths):
-            host, own_path = _host_and_path(path)
+            host, own_path = host_and_path(path)
             if host:
                 self._splits.append(part(own_path, 0, UNKNOWN_END, False, host, **of_part))
                 continue
@@ -166,8 +176,7 @@ class FileSplits(Sequence[Part], Generic[Part]):
     @property
     def conf(self) -> Dict[str, str]:
         """What Init() is to know of a job with this input: an O task for each part, and where it may run."""
-        hosts = ",".join(split.host for split in self._splits)
-        return {"MPI_D_O_TASKS": str(max(len(self), 1)), "MPI_D_INPUT_HOSTS": hosts}
+        return conf_of([split.host for split in self._splits])
 
     def of_task(self, task: int, tasks: int) -> List[Part]:
         return self._splits[task::tasks]

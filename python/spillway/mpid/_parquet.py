@@ -15,6 +15,7 @@ _BATCH_ROWS = 65536
 class ParquetSplit:
     """Some row groups of a file, one after the other."""
 
+    host = ""  # all processes see the file
     file: File
     row_groups: Tuple[int, ...]
     schema: Any  # of the columns that are wanted

@@ -39,9 +39,21 @@ def common_schema(sources: Sequence[Source], wanted: Sequence[str], types: Mappi
     fields = []
     for name in wanted:
         found = [_found(name, source, types) for source in sources]
-        common = _common_type(name, found) if found else pyarrow.null()
+        common = _common_type(name, found) if found else pyarrow.field(name, types.get(name, pyarrow.null())).type
         fields.append((name, common if common != pyarrow.null() else pyarrow.string()))
     return pyarrow.schema(fields)
+
+
+def refuse_other_schema(source: Source, schema: Any) -> None:
+    """Of a file that could not be looked at when the schema was made. Values of CSV are of the types that it says."""
+    _refuse_other_columns(source, source, schema.names, False)
+    for field in schema:
+        found = _found(field.name, source, {})
+        if source.csv_plan is None and _of_both(field.type, found) != field.type:
+            raise ValueError(
+                f"the column {field.name!r} is of type {found.type} in {source.file.name}, and {field.type} elsewhere\n"
+                "  Remedy: make the files alike."
+            )
 
 
 def _refuse_other_columns(source: Source, first: Source, wanted: Sequence[str], are_all: bool) -> None:

@@ -1,25 +1,59 @@
 """Tables as input of key-value jobs: CSV and Parquet files by way of pyarrow, divided among tasks."""
 
+import os
+import sys
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import pyarrow
 
 from . import _csv, _parquet, _place
 from ._file_systems import File, Path, files_of
-from ._input_files import refuse_one_path
+from ._input_files import conf_of, host_and_path, refuse_one_path, refuse_other_host
 from ._plans import planned
-from ._schemas import Source, common_schema
+from ._schemas import Source, common_schema, refuse_other_schema
 
 _SPLIT_BYTES = 32 << 20
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".csv.gz": "csv", ".csv.zst": "csv"}
-TableSplit = Union[_csv.CsvSplit, _parquet.ParquetSplit]
+SeenSplit = Union[_csv.CsvSplit, _parquet.ParquetSplit]
+
+
+@dataclass(frozen=True)
+class HostSplit:
+    """A file that only one host has, which nobody looks at before it is read there."""
+
+    host: str
+    own_path: str
+    parts_of: Callable[[File], List[SeenSplit]] = field(repr=False, compare=False)
+
+    @property
+    def path(self) -> str:
+        return f"{self.host}:{self.own_path}"
+
+    def place(self) -> Tuple[object, ...]:
+        return (self.path,)
+
+    def shown_place(self) -> str:
+        return ""
+
+    def batches(self) -> Iterator[Any]:
+        refuse_other_host(self.host, self.path)
+        if os.path.isdir(self.own_path):
+            raise ValueError(f"cannot read {self.path}: it is a directory\n  Remedy: name its files.")
+        for file in files_of(self.own_path, None):
+            for part in self.parts_of(replace(file, name=self.path)):
+                yield from part.batches()
+
+
+TableSplit = Union[SeenSplit, HostSplit]
 
 
 class TableSplits(Sequence[TableSplit]):
     """CSV and Parquet files in parts, the same wherever it is computed. All of them have the same columns.
 
     Paths may be directories or patterns, and URIs of any file system that pyarrow.fs knows, or paths in `filesystem`.
+    `host:/path` is a file of that host's own, and one part; its columns are those that others have, or that are said.
     `types` says of CSV columns what is not to be guessed, `names` what they are called where no first line says it.
     Values of CSV files that are empty and not quoted are null; `convert_options` of pyarrow's may say otherwise.
     """
@@ -45,30 +79,57 @@ class TableSplits(Sequence[TableSplit]):
         if format not in (None, *_FORMATS.values()):
             raise ValueError(f"format={format!r}: say 'csv' or 'parquet'")
         self._csv = _csv.format_of(parse_options, convert_options, names)
-        files = [file for path in paths for file in files_of(path, filesystem)]
-        sources = [source for file in files for source in self._sources(file, format or _format_of(file))]
+        self._format = format
+        found = [one for path in paths for one in self._found(path, filesystem)]
+        sources = [one for one in found if isinstance(one, Source)]
         wanted = list(columns) if columns is not None else (sources[0].columns.names if sources else [])
+        unseen = next((one for one in found if isinstance(one, HostSplit)), None)
+        if unseen is not None and not sources and (columns is None or not set(wanted) <= set(types or {})):
+            raise ValueError(
+                f"cannot look for columns in {unseen.path}, which only that host has\n  Remedy: say columns=[...] and "
+                "types={...} of each of them, or name a file, too, that all processes see."
+            )
         self.schema = common_schema(sources, wanted, types or {}, columns is None)
         self._splits: List[TableSplit] = []
-        for source in sources:
-            if source.csv_plan is None:
-                self._splits += _parquet.splits_of(source.file, split_bytes, self.schema)
-            else:
-                self._splits += _csv.splits_of(source.file, self._csv, split_bytes, source.csv_plan, self.schema)
+        for one in found:
+            self._splits += [one] if isinstance(one, HostSplit) else self._parts(one, split_bytes)
         planned([self.schema.to_string(), *(split.place() for split in self._splits)])
 
-    def _sources(self, file: File, form: str) -> List[Source]:
+    def _found(self, path: Path, filesystem: Any) -> List[Union[Source, HostSplit]]:
+        host, own_path = host_and_path(os.fspath(path)) if filesystem is None else ("", "")
+        if host:
+            return [HostSplit(host, own_path, self._parts_on_host)]
+        return [source for file in files_of(path, filesystem) for source in self._sources(file)]
+
+    def _sources(self, file: File) -> List[Source]:
         """None of a file that has not even columns."""
-        if form == "parquet":
+        if (self._format or _format_of(file)) == "parquet":
             return [Source(file, _parquet.schema_of(file), None)]
         plan = _csv.plan_of(file, self._csv)
         return [Source(file, plan.schema, plan)] if plan is not None else []
+
+    def _parts(self, source: Source, split_bytes: int) -> List[SeenSplit]:
+        if source.csv_plan is None:
+            return list(_parquet.splits_of(source.file, split_bytes, self.schema))
+        return list(_csv.splits_of(source.file, self._csv, split_bytes, source.csv_plan, self.schema))
+
+    def _parts_on_host(self, file: File) -> List[SeenSplit]:
+        """All of it."""
+        sources = self._sources(file)
+        for source in sources:
+            refuse_other_schema(source, self.schema)
+        return [part for source in sources for part in self._parts(source, sys.maxsize)]
 
     def __len__(self) -> int:
         return len(self._splits)
 
     def __getitem__(self, number):  # type: ignore[no-untyped-def]
         return self._splits[number]
+
+    @property
+    def conf(self) -> Dict[str, str]:
+        """What Init() is to know of a job with this input: an O task for each part, and where it may run."""
+        return conf_of([split.host for split in self._splits])
 
     def of_task(self, task: int, tasks: int) -> List[TableSplit]:
         return self._splits[task::tasks]

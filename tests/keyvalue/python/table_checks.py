@@ -4,6 +4,7 @@ import gzip
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,47 @@ def run_all(names):
         finally:
             shutil.rmtree(place)
         print(name)
+
+
+def check_files_of_this_host_are_read_as_others(folder):
+    host = socket.gethostname()
+    files(folder)
+    for names in (["rows.csv"], ["rows.parquet"], ["coded.parquet"], ["rows.csv.gz", "rows.parquet"]):
+        own = [f"{host}:{folder / name}" for name in names]
+        columns = {"part": "double", "key": "string"}
+        splits = mpid.TableSplits(own, list(columns), types=columns)
+        expected = [(part, key) for key, _, part in ROWS] * len(names)
+        assert rows_of(splits, 1) == expected and len(splits) == len(names)
+        assert splits.conf == {"MPI_D_O_TASKS": str(len(names)), "MPI_D_INPUT_HOSTS": ",".join([host] * len(names))}
+        beside = mpid.TableSplits([folder / "rows.parquet", *own], split_bytes=1 << 30)
+        assert beside.conf["MPI_D_INPUT_HOSTS"] == "," + ",".join([host] * len(names))
+        assert rows_of(beside, 1) == ROWS * (1 + len(names))
+
+
+def check_what_is_wrong_with_a_host_s_own_file_is_said(folder):
+    host = socket.gethostname()
+    own = f"{host}:{folder}/a.csv"
+    written(folder / "a.csv", "id,name\n1,x\n")
+    parquet.write_table(pyarrow.table({"id": ["x"]}), folder / "text.parquet")
+    columns = {"id": "int64"}
+    assert "say columns=[...] and types={...} of each" in message_of(lambda: mpid.TableSplits([own]))
+    assert "say columns=[...] and types={...} of each" in message_of(
+        lambda: mpid.TableSplits([own], ["id", "x"], types=columns)
+    )
+    for path, message in (
+        (f"nowhere:{folder}/a.csv", f"cannot read nowhere:{folder}/a.csv on another host: only jobs of the modes"),
+        (f"{host}:{folder}", f"cannot read {host}:{folder}: it is a directory"),
+        (f"{host}:{folder}/none.csv", "there is no such file"),
+        (
+            f"{host}:{folder}/text.parquet",
+            f"the column 'id' is of type string in {host}:{folder}/text.parquet, and int64",
+        ),
+    ):
+        assert message in message_of(lambda path=path: rows_of(mpid.TableSplits([path], ["id"], types=columns)))
+    missing = mpid.TableSplits([own], ["none"], types={"none": "int64"})
+    assert f"{own} has no column 'none'; its columns are 'id', 'name'" in message_of(lambda: rows_of(missing))
+    written(folder / "a.csv", "id,name\n1,x\ny,x\n")
+    assert f"cannot read {own}" in message_of(lambda: rows_of(mpid.TableSplits([own], ["id"], types=columns)))
 
 
 def files(folder):
