@@ -38,15 +38,20 @@ def run_with_mpidrun(
     environment: Optional[Mapping[str, str]] = None,
     on_start: Optional[Callable[[subprocess.Popen], None]] = None,
     look: Callable[[Path], object] = lambda _: None,
+    reads_disk: bool = True,
 ) -> Report:
-    """A process for each core, that many A tasks. Raises RunFailed."""
+    """A process for each core, that many A tasks. Without `reads_disk` the input is in memory, as far as it was.
+
+    Raises RunFailed.
+    """
     output, scratch, summary = (folder / name for name in ("output", "scratch", "summary.json"))
     scratch.mkdir()
     words = [build.program("mpidrun"), "-M", command.mode, "-n", cores(), "-A", cores(), "--memory", memory_bytes]
     words += ["--spill-dir", scratch, "--progress", "none", "--summary", "json", "--summary-file", summary]
     words += [*(options or []), "--", command.program, *command.arguments(output, source)]
     try:
-        forget_file_cache(source)
+        if reads_disk:
+            forget_file_cache(source)
         warm_memory(min(memory_bytes, 3 * source.stat().st_size))
         os.sync()
         outcome = run(list(map(str, words)), limit_s, on_start=on_start, environment=environment)

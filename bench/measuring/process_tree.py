@@ -49,11 +49,25 @@ def processor_time_ns(pid: int) -> int:
 
 class Reading(NamedTuple):
     at_ns: int
-    times_ns: Dict[int, int]  # processor time so far, by process
+    times_ns: Dict[int, int]  # processor time so far, by process or thread
 
 
 def reading(pids: Iterable[int]) -> Reading:
     return Reading(time.monotonic_ns(), {pid: processor_time_ns(pid) for pid in pids})
+
+
+def thread_reading(pid: int, names: Dict[int, str]) -> Reading:
+    """Of the living threads of a process. Those that are new are added to `names`."""
+    times_ns: Dict[int, int] = {}
+    try:
+        for thread in map(int, os.listdir(f"/proc/{pid}/task")):
+            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+                times_ns[thread] = int(file.read().split()[0])
+            with open(f"/proc/{pid}/task/{thread}/comm", encoding="utf-8") as file:
+                names[thread] = file.read().strip()
+    except (OSError, ValueError, IndexError):
+        pass  # one of them has ended
+    return Reading(time.monotonic_ns(), {thread: used for thread, used in times_ns.items() if thread in names})
 
 
 def percent_of_core(first: Reading, second: Reading) -> Dict[int, float]:

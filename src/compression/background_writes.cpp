@@ -24,7 +24,7 @@ bool set_direct(int descriptor, bool is_direct) {
 
 BackgroundWrites::BackgroundWrites(int descriptor, Look look) : descriptor_(descriptor), look_(std::move(look)) {
   set_direct(descriptor_, true);
-  thread_ = shuffle::quiet_thread([this] { write_all(); });  // last: nothing may throw while it runs
+  thread_ = shuffle::quiet_thread("mpid-write", [this] { write_all(); });  // last: nothing may throw while it runs
 }
 
 BackgroundWrites::~BackgroundWrites() {

@@ -348,13 +348,14 @@ void MapReduceCheckpoint::commit() {
   finish_commits();
   writer().close(uncommitted_, note_of(compression::parts_to_keep()));
   uncommitted_.clear();
-  publisher_ = shuffle::quiet_thread([this, writer = std::shared_ptr<CheckpointWriter>(std::move(writer_))] {
-    try {
-      writer->publish();
-    } catch (...) {
-      publishing_error_ = std::current_exception();
-    }
-  });
+  publisher_ =
+      shuffle::quiet_thread("mpid-publish", [this, writer = std::shared_ptr<CheckpointWriter>(std::move(writer_))] {
+        try {
+          writer->publish();
+        } catch (...) {
+          publishing_error_ = std::current_exception();
+        }
+      });
   last_commit_ns_ = base::now_ns();
 }
 

@@ -7,7 +7,7 @@
 namespace spillway::shuffle {
 
 ListSorter::ListSorter(const KeyOrder& order, uint32_t partition_count)
-    : order_(order), partition_count_(partition_count), thread_(quiet_thread([this] { work(); })) {}
+    : order_(order), partition_count_(partition_count), thread_(quiet_thread("mpid-sort", [this] { work(); })) {}
 
 ListSorter::~ListSorter() {
   {

@@ -1,4 +1,5 @@
-// Threads of the library's own in a program that knows nothing of them: signals stay the program's.
+// Threads of the library's own in a program that knows nothing of them: signals stay the program's. Their names, of at
+// most 15 letters, are for whoever looks at a process's threads.
 #pragma once
 
 #include <pthread.h>
@@ -10,7 +11,7 @@
 namespace spillway::shuffle {
 
 template <typename Function>
-std::thread quiet_thread(Function function) {
+std::thread quiet_thread(const char* name, Function function) {
   struct NoSignals {
     NoSignals() {
       sigset_t all;
@@ -21,7 +22,9 @@ std::thread quiet_thread(Function function) {
     sigset_t before;
   };
   const NoSignals no_signals;
-  return std::thread(std::move(function));  // has the mask of this one
+  std::thread thread(std::move(function));  // has the mask of this one
+  pthread_setname_np(thread.native_handle(), name);
+  return thread;
 }
 
 }  // namespace spillway::shuffle

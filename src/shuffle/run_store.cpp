@@ -39,7 +39,7 @@ RunStore::RunStore(const Settings& settings, const KeyOrder& order, const Combin
       partitions_(settings.partition_count),
       staying_(settings.partition_count),
       resident_bytes_(settings.partition_count, 0),
-      thread_(quiet_thread([this] { work(); })) {}
+      thread_(quiet_thread("mpid-merge", [this] { work(); })) {}
 
 RunStore::~RunStore() {
   {
