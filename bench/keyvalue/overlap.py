@@ -34,7 +34,7 @@ PROGRAMS = {
 }
 SORTER = "mpid-sort"  # lives as long as O tasks send
 SHARES = {"the program's thread": None, "sorting": SORTER, "merging": "mpid-merge"}
-STEP_S = 0.01
+STEP_S = 0.005
 BOUND = 1.0
 
 
@@ -79,7 +79,7 @@ class Sample(NamedTuple):
 def sample_of(threads: Threads) -> Sample:
     sorters = {thread for thread, name in threads.names.items() if name == SORTER}
     during = [reading for reading in threads.readings if sorters & reading.times_ns.keys()]
-    if len(during) < 10:
+    if len(during) < 5:
         raise RunFailed("O tasks have ended before anybody could look: the input is too small")
     first, last = during[0], during[-1]
     thread_s: Dict[str, float] = {}
