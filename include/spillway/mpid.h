@@ -58,8 +58,8 @@ typedef struct {
 #define MPI_D_OUTPUT_CODEC "MPI_D_OUTPUT_CODEC"
 /* what the program has planned of its input, in any words: refused where the processes have not all the same */
 #define MPI_D_INPUT_PLAN "MPI_D_INPUT_PLAN"
-/* MapReduce: for each O task the host that has its input, with commas between them (nothing: it may run anywhere). Only
- * processes of that host run it. */
+/* MapReduce, iteration: for each O task the host that has its input, with commas between them (nothing: it may run
+ * anywhere). Only processes of that host run it. */
 #define MPI_D_INPUT_HOSTS "MPI_D_INPUT_HOSTS"
 /* iteration: so many processes combine values together before they send them (default: those of a machine; 1: each its
  * own) */
