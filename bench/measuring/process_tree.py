@@ -49,25 +49,32 @@ def processor_time_ns(pid: int) -> int:
 
 class Reading(NamedTuple):
     at_ns: int
-    times_ns: Dict[int, int]  # processor time so far, by process or thread
+    times_ns: Dict[int, int]  # processor time so far, by process
 
 
 def reading(pids: Iterable[int]) -> Reading:
     return Reading(time.monotonic_ns(), {pid: processor_time_ns(pid) for pid in pids})
 
 
-def thread_reading(pid: int, names: Dict[int, str]) -> Reading:
+class ThreadReading(NamedTuple):
+    at_ns: int
+    times_ns: Dict[int, int]  # processor time so far, by thread
+    waits_ns: Dict[int, int]  # for which it had something to do, and others the processors
+
+
+def thread_reading(pid: int, names: Dict[int, str]) -> ThreadReading:
     """Of the living threads of a process. Those that are new are added to `names`."""
     times_ns: Dict[int, int] = {}
+    waits_ns: Dict[int, int] = {}
     try:
         for thread in map(int, os.listdir(f"/proc/{pid}/task")):
-            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
-                times_ns[thread] = int(file.read().split()[0])
             with open(f"/proc/{pid}/task/{thread}/comm", encoding="utf-8") as file:
                 names[thread] = file.read().strip()
-    except (OSError, ValueError, IndexError):
+            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+                times_ns[thread], waits_ns[thread] = map(int, file.read().split()[:2])
+    except (OSError, ValueError):
         pass  # one of them has ended
-    return Reading(time.monotonic_ns(), {thread: used for thread, used in times_ns.items() if thread in names})
+    return ThreadReading(time.monotonic_ns(), times_ns, waits_ns)
 
 
 def percent_of_core(first: Reading, second: Reading) -> Dict[int, float]:
