@@ -63,9 +63,17 @@ void MPI_D_End_partial(const char* partial);
 /* Gives a part file that is whole and closed its name: at the end of the job that runs, when all tasks of all processes
  * have ended, so that a job that fails leaves none under its name; at once where no job runs. 0, or -1. */
 int MPI_D_Publish(const char* partial, const char* path);
-/* The same for whoever has another way of renaming: 1, and at that time `publish` is called, once; or 0: now, as no job
- * runs, or one that keeps checkpoints, with which a restart would not know of parts whose tasks it leaves out. */
-typedef void (*MPI_D_Publish_function)(void);
+/* What that is, step by step: each begins when all processes have done the one before. */
+typedef enum {
+  MPI_D_PUBLISH_LOOK = 0,  /* whether all parts can get their names; where one cannot, the job ends, and none does */
+  MPI_D_PUBLISH_BEGIN = 1, /* _SUCCESS is removed from the folders of the parts */
+  MPI_D_PUBLISH_NAME = 2,  /* all parts get their names */
+  MPI_D_PUBLISH_END = 3    /* _SUCCESS is made, an empty file */
+} MPI_D_Publish_step;
+/* The same for whoever has another way of renaming: 1, and at that time `publish` is called, once for each step; 0,
+ * now, in a job that keeps checkpoints, with which a restart would not know of parts whose tasks it leaves out:
+ * `publish` is called, too; or -1: now, as no job runs. */
+typedef void (*MPI_D_Publish_function)(MPI_D_Publish_step step);
 int MPI_D_Publish_later(MPI_D_Publish_function publish);
 /* Whether a file of that name would stay beside the parts of the current task's side, of which `own` is one, and be
  * taken for one of them: its number is too high, or what follows that is not the same. 1 or 0; 0 where no job runs. */

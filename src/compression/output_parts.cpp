@@ -1,5 +1,6 @@
 #include "compression/output_parts.h"
 
+#include <fcntl.h>
 #include <spillway/mpid_files.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +29,10 @@ namespace {
 
 // Of a part that a restart may need: whoever writes it anew writes to another file until that one is whole.
 constexpr char kKept[] = ".whole.partial";
+// In a folder all of whose parts are those of one job, as Hadoop has it.
+constexpr char kMark[] = "_SUCCESS";
+constexpr char kNoNames[] =
+    "  Remedy: no part of the job has got its name; start it again, and let nobody else write to its folders.";
 
 struct State {
   OutputPart part;
@@ -109,6 +114,59 @@ bool stays_beside(const PartName& found, const PartName& own) {
   return found.format == own.format ? found.codec != own.codec : !keeps_tasks;
 }
 
+// Nobody has changed it, and its name is free, or that of an earlier one.
+void require_whole(const State& state) {
+  if (is_of_others(state)) return;
+  const auto& [partial, path, bytes, modified_ns] = state.part;
+  struct stat status {};
+  if (lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    throw std::runtime_error("cannot write " + path + ": something that is no regular file has that name\n" + kNoNames);
+  if (!is_at(partial, state.part))
+    throw std::runtime_error("cannot write " + path + ": " + partial +
+                             (exists(partial) ? " has been changed" : " is gone") + " since its task has written it\n" +
+                             kNoNames);
+}
+
+std::set<std::string> marks() {
+  std::set<std::string> marks;
+  for (const auto& [partial, state] : parts) {
+    const std::filesystem::path path(state.part.path);
+    if (part_name(path.filename().c_str())) marks.insert(path.parent_path() / kMark);
+  }
+  return marks;
+}
+
+void remove_mark(const std::string& mark) {
+  if (unlink(mark.c_str()) != 0 && errno != ENOENT)
+    throw std::runtime_error("cannot remove " + mark + ", which a job before has left: " + std::strerror(errno));
+}
+
+void make_mark(const std::string& mark) {
+  const int descriptor = open(mark.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (descriptor < 0 || close(descriptor) != 0)
+    throw std::runtime_error("cannot write " + mark + ": " + std::strerror(errno));
+}
+
+void take_step(MPI_D_Publish_step step) {
+  switch (step) {
+    case MPI_D_PUBLISH_LOOK:
+      for (const auto& [partial, state] : parts) require_whole(state);
+      break;
+    case MPI_D_PUBLISH_BEGIN:
+      for (const std::string& mark : marks()) remove_mark(mark);
+      break;
+    case MPI_D_PUBLISH_NAME:
+      for (const auto& [partial, state] : parts)
+        if (!is_of_others(state)) rename_part(partial, state.part.path);
+      break;
+    case MPI_D_PUBLISH_END:
+      for (const std::string& mark : marks()) make_mark(mark);
+      parts.clear();
+      task_count = nullptr;
+      break;
+  }
+}
+
 }  // namespace
 
 void begin_parts(bool keeps, int (*count)()) {
@@ -168,17 +226,15 @@ std::vector<std::string> parts_of_others() {
   return names;
 }
 
-void publish_parts() {
+void publish_parts(MPI_D_Publish_step step) {
   std::set<MPI_D_Publish_function> others;
   {
     const std::lock_guard lock(mutex);
-    task_count = nullptr;
-    for (const auto& [partial, state] : parts)
-      if (!is_of_others(state)) rename_part(partial, state.part.path);
-    parts.clear();
-    others.swap(publishers);
+    take_step(step);
+    others = publishers;
+    if (step == MPI_D_PUBLISH_END) publishers.clear();
   }
-  for (const MPI_D_Publish_function publish_others : others) publish_others();
+  for (const MPI_D_Publish_function publish_others : others) publish_others(step);
 }
 
 void drop_parts() {
@@ -218,9 +274,9 @@ SPILLWAY_EXPORT int MPI_D_Publish(const char* partial, const char* path) {
 
 SPILLWAY_EXPORT int MPI_D_Publish_later(MPI_D_Publish_function publish) {
   const std::lock_guard lock(mutex);
-  const bool waits = task_count != nullptr && !keeps_tasks;
-  if (waits) publishers.insert(publish);
-  return waits ? 1 : 0;
+  if (task_count == nullptr) return -1;
+  publishers.insert(publish);
+  return keeps_tasks ? 0 : 1;
 }
 
 SPILLWAY_EXPORT int MPI_D_Is_other_part(const char* found, const char* own) {

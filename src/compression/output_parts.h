@@ -1,6 +1,8 @@
 // Part files of this process's job that are whole, and get their names when all of the job is.
 #pragma once
 
+#include <spillway/mpid_files.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -33,8 +35,9 @@ void adopt_parts(const std::vector<OutputPart>& parts);
 // process has to have written them anew, or knows of a later one. By their names until all is whole.
 std::vector<std::string> parts_at_hand();
 std::vector<std::string> parts_of_others();
-// All tasks of all processes have ended well. Throws std::runtime_error where a file cannot be renamed.
-void publish_parts();
+// All tasks of all processes have ended well. The steps in their order, each when all processes have taken the one
+// before. Throws std::runtime_error, at the first step before anything is renamed.
+void publish_parts(MPI_D_Publish_step step);
 // The job has failed here, and nothing of its parts is to stay but what is kept.
 void drop_parts();
 

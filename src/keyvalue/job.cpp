@@ -324,8 +324,11 @@ void Job::refuse_lost_parts() {
 
 void Job::complete() {
   refuse_lost_parts();  // when all tasks of all processes have ended
-  compression::publish_parts();
-  MPI_Barrier(communicator_);  // then it is done, whatever happens to a process
+  for (const MPI_D_Publish_step step :
+       {MPI_D_PUBLISH_LOOK, MPI_D_PUBLISH_BEGIN, MPI_D_PUBLISH_NAME, MPI_D_PUBLISH_END}) {
+    compression::publish_parts(step);
+    MPI_Barrier(communicator_);  // where one process fails, nobody comes out of it; behind the last one it is done
+  }
   figures_ = current_figures();
   if (!control_) return;
   control_->report(figures_);

@@ -4,6 +4,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Dict, List, Tuple
 
+from parts import parts_in
+
 Record = Tuple[str, int]
 
 
@@ -20,7 +22,7 @@ def combined(records: List[Record]) -> List[Record]:
 
 def received_records(folder: Path, a_tasks: int) -> List[List[Record]]:
     """Of each A task, in the order in which it received them. There is a file of each, and no other."""
-    assert sorted(path.name for path in folder.iterdir()) == [f"part-{task:05d}" for task in range(a_tasks)]
+    assert [path.name for path in parts_in(folder)] == [f"part-{task:05d}" for task in range(a_tasks)]
     parts = []
     for task in range(a_tasks):
         lines = (folder / f"part-{task:05d}").read_text().splitlines()

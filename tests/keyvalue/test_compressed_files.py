@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Callable, Dict, List
 
 import pytest
+from parts import parts_in
 from runner import Runner
 from source_tree import SOURCE
 
@@ -60,8 +61,9 @@ def files(tmp_path: Path) -> List[Path]:
 
 
 def counted(folder: Path, suffix: str) -> Dict[str, int]:
-    assert sorted(path.name for path in folder.iterdir()) == [f"part-0000{task}{suffix}" for task in range(2)]
-    lines = [line for path in folder.iterdir() for line in READERS[suffix](path.read_bytes()).decode().splitlines()]
+    parts = parts_in(folder)
+    assert [path.name for path in parts] == [f"part-0000{task}{suffix}" for task in range(2)]
+    lines = [line for path in parts for line in READERS[suffix](path.read_bytes()).decode().splitlines()]
     assert len({line.split("\t")[0] for line in lines}) == len(lines)
     return {word: int(count) for word, count in (line.split("\t") for line in lines)}
 

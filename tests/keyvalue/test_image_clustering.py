@@ -10,6 +10,7 @@ from typing import Callable, Dict, List
 
 import numpy as np
 import pytest
+from parts import parts_in
 from lloyd_oracle import lloyd
 from runner import Runner
 from test_iterative_programs import run_killed  # noqa: F401 (a fixture)
@@ -65,7 +66,7 @@ def check_clustering(folder: Path, stdout: str, vectors: np.ndarray, count: int,
     expected = lloyd(vectors, count, rounds)
     centers = np.array([line.split() for line in (folder / "centers").read_text().splitlines()], np.float32)
     assert np.array_equal(centers, expected.centers)
-    parts = sorted((folder / "clusters").iterdir())
+    parts = parts_in(folder / "clusters")
     assert [path.name for path in parts] == [f"part-{number:05}" for number in range(len(parts))]
     lines = [tuple(map(int, line.split())) for path in parts for line in path.read_text().splitlines()]
     places = places_of(len(vectors)).tolist()
@@ -261,7 +262,7 @@ def write_picture(path: Path, pixels: np.ndarray) -> None:
 
 def read_features(folder: Path, text_format: str) -> np.ndarray:
     """Rows of picture, row, column and features."""
-    parts = sorted(folder.iterdir())
+    parts = parts_in(folder)
     if text_format == "text":
         return np.array([line.split() for path in parts for line in path.read_text().splitlines()], np.float32)
     record = np.dtype([("place", "<i4", 3), ("features", "<f4", 512)])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, Optional
 
 import pytest
+from parts import parts_in
 from runner import Runner
 from source_tree import SOURCE
 from test_iterative_programs import check_centers, clustered_points, random_graph, ranks_of, read_ranks, write_parts
@@ -51,7 +52,7 @@ def test_a_host_s_own_files_give_what_others_do(
     run_python(["--plain", "-n", 2], PROGRAMS / "inverted_index.py", tmp_path / "python", *files)
     index = {f"{word}\t{','.join(sorted([*files[:1], *files[2:]]))}" for word in EXPECTED}
     for folder in ("mpiexec", "python"):
-        parts = [path.read_text().splitlines() for path in (tmp_path / folder).iterdir()]
+        parts = [path.read_text().splitlines() for path in parts_in(tmp_path / folder)]
         assert {line for part in parts for line in part} == index
 
 
@@ -171,7 +172,7 @@ def grow(path: Path) -> None:
 
 
 def lines_of(folder: Path) -> List[str]:
-    parts = sorted(folder.iterdir())
+    parts = parts_in(folder)
     assert [path.name for path in parts] == [f"part-{task:05}" for task in range(4)]
     return "".join(path.read_text() for path in parts).splitlines()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Sequence, Tuple
 
 import pytest
+from parts import parts_in
 from cases import in_turns
 from held_processes import Gate
 from marked_processes import marked_processes
@@ -75,8 +76,9 @@ def write_graph(folder: Path, graph: Graph, count: int = 5) -> List[Path]:
 
 
 def read_ranks(folder: Path) -> Dict[int, float]:
-    assert not [path for path in folder.iterdir() if not path.name.startswith("part-") or path.suffix]
-    lines = [line for path in sorted(folder.iterdir()) for line in path.read_text().splitlines()]
+    parts = parts_in(folder)
+    assert not [path for path in parts if not path.name.startswith("part-") or path.suffix]
+    lines = [line for path in parts for line in path.read_text().splitlines()]
     ranks = {int(line.split("\t")[0]): float(line.split("\t")[1]) for line in lines}
     assert len(ranks) == len(lines)
     return ranks

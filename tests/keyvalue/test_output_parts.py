@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Sequence
 
 import pytest
+from parts import MARK
 from source_tree import SOURCE
 
 pytestmark = pytest.mark.libraries_in_turn
@@ -63,7 +64,72 @@ def test_a_job_whose_last_task_fails_leaves_no_parts(
     (out / in_the_way).rmdir()
     for _ in range(2):  # parts of the same names are replaced
         run_kind(kind, options)
-        assert names(out) == [f"part-{task:05}{KINDS[kind]}" for task in range(4)]
+        assert names(out) == [MARK, *(f"part-{task:05}{KINDS[kind]}" for task in range(4))]
+
+
+@pytest.mark.parametrize("change", ["gone", "changed"])
+@pytest.mark.parametrize("at", [2, 3])
+@pytest.mark.parametrize("format", [[], ["csv"], ["csv", "elsewhere"]], ids=["text", "csv", "elsewhere"])
+def test_where_one_part_is_lost_no_part_gets_its_name(
+    run_python: Callable, python_with_packages: Dict, tmp_path: Path, format: List[str], at: int, change: str
+) -> None:
+    """Neither in an empty folder nor beside parts of a job before, which stay as they were, with their mark."""
+    out = tmp_path / "out"
+    ending = f".{format[0]}" if format else ""
+    options = ["--plain", "-n", 2, "-O", 2, "-A", 4]
+
+    def run_it(task: int, status: Optional[int] = 0) -> str:
+        words = [PROGRAMS / "loses_part.py", out, task, change, *format]
+        return run_python(options, *words, status=status, **python_with_packages).stderr
+
+    what = "is gone" if change == "gone" else "has been changed"
+    lost = f"{out}/part-{at - 2:05}{ending}"
+    for is_second in (False, True):
+        before = contents(out) if is_second else {}
+        stderr = run_it(at, status=None)
+        assert f"cannot write {lost}: {lost}.partial {what} since its task has written it" in stderr
+        assert "Remedy: no part of the job has got its name; start it again" in stderr
+        assert {name: text for name, text in contents(out).items() if not name.endswith(".partial")} == before
+        run_it(-1)
+        assert names(out) == [MARK, *(f"part-{task:05}{ending}" for task in range(4))]
+
+
+@pytest.mark.parametrize("mark_before", [False, True])
+def test_folder_in_which_parts_were_getting_their_names_has_no_mark(
+    run_kind: Callable, end_at_call: Callable, tmp_path: Path, mark_before: bool
+) -> None:
+    """Two of four have them when their process is killed."""
+    out = tmp_path / "out"
+    options = ["--plain", "-n", 1, "-O", 1, "-A", 4]
+    if mark_before:
+        run_kind("cpp", options)
+    failed = run_kind("cpp", options, status=None, env=end_at_call(4))  # the first removes the mark
+    assert failed.status != 0
+    parts = [f"part-{task:05}" for task in range(4)]
+    assert [name for name in names(out) if not name.endswith(".partial")] == (parts if mark_before else parts[:2])
+    run_kind("cpp", options)
+    assert names(out) == [MARK, *parts]
+
+
+def test_with_checkpoints_a_restart_marks_the_folder_that_a_lost_start_was_naming(
+    run_kept: Callable, tmp_path: Path
+) -> None:
+    run_kept("mapreduce", "none", [], "", "whole")
+    kept = ["--plain", "--checkpoint", tmp_path / "checkpoint"]
+    run_kept("mapreduce", "a3", kept, "", status=None)
+    for name in ("of-o/part-00000", "of-a/part-00000"):
+        (tmp_path / "out" / f"{name}.whole.partial").rename(tmp_path / "out" / name)
+    assert MARK not in names(tmp_path / "out" / "of-o")
+    run_kept("mapreduce", "a3", kept, "")
+    assert MARK in names(tmp_path / "out" / "of-o") and MARK in names(tmp_path / "out" / "of-a")
+
+
+def test_mark_that_cannot_be_removed_or_made_ends_the_job(run_kind: Callable, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / MARK).mkdir(parents=True)
+    failed = run_kind("cpp", ["--plain", "-n", 2, "-O", 1, "-A", 4], status=None)
+    assert failed.status != 0 and f"cannot remove {out}/{MARK}, which a job before has left: " in failed.stderr
+    assert [name for name in names(out) if not name.endswith(".partial")] == [MARK]
 
 
 @pytest.fixture
@@ -108,7 +174,7 @@ def test_parts_of_a_job_with_more_tasks_are_not_mixed_with_others(
     assert {path: path.read_bytes() for path in out.iterdir() if path.suffix != ".partial"} == before
     (out / f"part-00003{KINDS[kind]}").unlink()
     run_kind(kind, ["--plain", "-n", 2, "-O", 1, "-A", 3])
-    assert names(out) == [f"part-{task:05}{KINDS[kind]}" for task in range(3)]
+    assert names(out) == [MARK, *(f"part-{task:05}{KINDS[kind]}" for task in range(3))]
 
 
 @pytest.mark.parametrize("kind", ["cpp", "python"])
@@ -119,10 +185,10 @@ def test_parts_with_another_suffix_are_not_mixed_with_others(run_kind: Callable,
     assert len(gzip.decompress((out / "part-00000.gz").read_bytes()).splitlines()) == len(WORDS)
     failed = run_kind(kind, options, status=None)
     assert failed.status != 0 and f"{out}/part-00000.gz is there, of another job" in failed.stderr
-    assert names(out) == ["part-00000.gz"]
+    assert names(out) == [MARK, "part-00000.gz"]
     (out / "notes").touch()  # no part
     run_kind(kind, options, env={"MPI_D_OUTPUT_CODEC": "gzip"})
-    assert names(out) == ["notes", "part-00000.gz"]
+    assert names(out) == [MARK, "notes", "part-00000.gz"]
 
 
 def test_process_that_the_library_ends_removes_what_it_was_writing(
@@ -319,7 +385,12 @@ def test_tables_elsewhere_are_the_same_after_a_restart(
     left = contents(tmp_path / "out")
     assert left and not any(name.endswith(".partial") for name in left)  # with checkpoints they are named at once
     run_kept(mode, killed_at, [*kept, "-n", 3], format, more=["elsewhere"])
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    found, expected = contents(tmp_path / "out"), contents(tmp_path / "whole")
+    # Folders in which only starts before have written have no mark.
+    marks = {name for name in expected if Path(name).name == MARK}
+    written = {"of-a", "last"} & {str(Path(name).parent) for name in expected}
+    assert {f"{folder}/{MARK}" for folder in written} <= found.keys() & marks
+    assert found == {name: content for name, content in expected.items() if name in found or name not in marks}
     begun = Counter((tmp_path / "out-tasks").read_text().split())
     assert begun["a0" if killed_at[0] == "a" else "o0" if killed_at[0] == "o" else "r0-a0"] == 1
 
@@ -347,4 +418,4 @@ def test_failing_job_removes_parts_that_no_restart_needs(run_kept: Callable, tmp
     assert names(tmp_path / "out" / "of-a") == [*stay, "part-00003.partial"]
     (tmp_path / "out" / "of-a" / "part-00003.partial").rmdir()
     run_kept("mapreduce", "none", kept, "")
-    assert names(tmp_path / "out" / "of-a") == [f"part-{task:05}" for task in range(5)]
+    assert names(tmp_path / "out" / "of-a") == [MARK, *(f"part-{task:05}" for task in range(5))]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import pytest
+from parts import parts_in
 from runner import Runner
 from source_tree import SOURCE
 from spillway import mpid
@@ -36,7 +37,7 @@ def sent(options: Dict[str, Any], o_tasks: int) -> List[Tuple[Any, Any]]:
 
 
 def received(folder: Path, a_tasks: int) -> List[List[Tuple[Any, Any]]]:
-    assert sorted(path.name for path in folder.iterdir()) == [f"part-{task:05d}" for task in range(a_tasks)]
+    assert [path.name for path in parts_in(folder)] == [f"part-{task:05d}" for task in range(a_tasks)]
     names = {"nan": math.nan, "inf": math.inf}
     return [
         [eval(line, names) for line in (folder / f"part-{task:05d}").read_text().splitlines()]  # noqa: S307

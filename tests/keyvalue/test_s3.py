@@ -76,7 +76,7 @@ def test_sums_are_those_of_pyarrow(
     files = [path for path in inputs if path.name.endswith(ending)]
     paths = [f"s3://tables/{path.name}" for path in files]
     run_with_s3([*way, "-O", 3, "-A", 2], SUM_BY_KEY, f"s3://{bucket}/sums", "name", "price", *paths)
-    assert s3.names(bucket) == ["sums/part-00000.parquet", "sums/part-00001.parquet"]
+    assert s3.names(bucket) == ["sums/_SUCCESS", "sums/part-00000.parquet", "sums/part-00001.parquet"]
     assert s3.names(bucket, "uploads") == []
     out = tmp_path / "out"
     out.mkdir()
@@ -103,7 +103,7 @@ def test_a_part_is_there_when_it_is_whole(run_with_s3: Callable, s3: S3Server, b
     assert killed.status != 0 and (tmp_path / "killed").exists()
     assert s3.names(bucket) == [] and s3.names(bucket, "uploads") == ["out/part-00000.parquet.partial"]
     run_with_s3(PLAIN, *words)
-    assert s3.names(bucket) == ["out/part-00000.parquet"]
+    assert s3.names(bucket) == ["out/_SUCCESS", "out/part-00000.parquet"]
 
 
 @pytest.mark.libraries_in_turn
@@ -112,7 +112,7 @@ def test_a_job_goes_on_after_its_writer_was_killed(
 ) -> None:
     restart = ["--checkpoint", tmp_path / "checkpoint", "--restarts", 1]
     run_with_s3([*PLAIN, *restart], HERE / "s3_part.py", f"s3://{bucket}/out", 0, tmp_path / "killed")
-    assert s3.names(bucket) == ["out/part-00000.parquet"]
+    assert s3.names(bucket) == ["out/_SUCCESS", "out/part-00000.parquet"]
 
 
 @pytest.mark.libraries_in_turn

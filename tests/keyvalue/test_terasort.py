@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Callable, List
 
 import pytest
+from parts import parts_in
 from cases import in_turns
 from runner import Runner
 
@@ -36,7 +37,7 @@ def records_of(paths: List[Path]) -> List[bytes]:
 
 def check_sorted(folder: Path, parts: int, files: List[Path]) -> None:
     paths = [folder / f"part-{part:05d}" for part in range(parts)]
-    assert sorted(folder.iterdir()) == paths
+    assert parts_in(folder) == paths
     found = records_of(paths)
     keys = [record[:KEY_BYTES] for record in found]
     assert keys == sorted(keys)
@@ -77,7 +78,7 @@ def test_more_records_than_memory_are_sorted(
 def test_parts_have_about_as_many_records(run_job: Callable, generate: Callable, tmp_path: Path) -> None:
     files = generate(40000)
     run_job(["--plain", "-n", 2, "-A", 4], "terasort", tmp_path / "out", *files)
-    sizes = [path.stat().st_size / RECORD_BYTES for path in (tmp_path / "out").iterdir()]
+    sizes = [path.stat().st_size / RECORD_BYTES for path in parts_in(tmp_path / "out")]
     assert all(0.85 * 10000 < size < 1.15 * 10000 for size in sizes)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Callable, Dict, List
 
 import pytest
+from parts import parts_in
 from cases import in_turns
 from runner import Runner
 
@@ -38,8 +39,9 @@ def files_of(tmp_path: Path) -> Callable[[str], List[Path]]:
 
 
 def lines_of(folder: Path) -> List[List[str]]:
-    assert not [path for path in folder.iterdir() if not path.name.startswith("part-") or path.suffix]
-    return [path.read_bytes().decode().split("\n")[:-1] for path in sorted(folder.iterdir())]
+    parts = parts_in(folder)
+    assert not [path for path in parts if not path.name.startswith("part-") or path.suffix]
+    return [path.read_bytes().decode().split("\n")[:-1] for path in parts]
 
 
 @pytest.mark.parametrize("text, way", in_turns(sorted(TEXTS), WAYS))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple
 
 import pytest
+from parts import parts_in
 from cases import in_turns
 from runner import Runner
 
@@ -47,7 +48,7 @@ def write_files(folder: Path, texts: Sequence[str]) -> List[Path]:
 
 
 def read_windows(folder: Path) -> Dict[int, List[Tuple[str, int]]]:
-    assert [path.name for path in folder.iterdir()] == ["part-00000"]
+    assert [path.name for path in parts_in(folder)] == ["part-00000"]
     windows: Dict[int, List[Tuple[str, int]]] = {}
     for line in (folder / "part-00000").read_bytes().decode().splitlines():
         window, word, count = line.split(" ")

@@ -66,6 +66,17 @@ def _state_of(file_system: Any, info: Any) -> FileState:
     return FileState(info.size, written_ns)
 
 
+def state_at(file_system: Any, place: str) -> Optional[FileState]:
+    """Of a file, or None where there is none."""
+    info = file_system.get_file_info(place)
+    return _state_of(file_system, info) if info.type == fs.FileType.File else None
+
+
+def is_free(file_system: Any, place: str) -> bool:
+    """Nothing has the name, or a file."""
+    return file_system.get_file_info(place).type in (fs.FileType.NotFound, fs.FileType.File)
+
+
 def shown(path: Path) -> str:
     """For messages and names of parts: of a URI neither user and password, which may be the keys of a store, nor the
     options of the file system."""
