@@ -163,17 +163,15 @@ class ImageClustering {
 
   // Now, and not after all rounds.
   void check_output() const {
-    { const OutputFile probe(options_.output); }
+    OutputFile::check(options_.output);
     const std::string& folder = options_.clusters;
     if (folder.empty()) return;
-    const bool is_new = !std::filesystem::exists(folder);
     std::error_code error;  // of what is no directory, which is said when a part is opened there
     for (const auto& entry : std::filesystem::directory_iterator(folder, error))
       if (entry.path().filename().string().starts_with("part-"))
         throw std::runtime_error("--clusters: " + entry.path().string() +
                                  " is there already: name another directory, or remove its part files");
-    { const PartFile probe(folder, 0); }
-    if (is_new) std::filesystem::remove(folder);
+    PartFile::check(folder);
   }
 
   void write_clusters(const Task& task, int number) const {

@@ -46,7 +46,8 @@ int main(int argc, char** argv) {
         .partition =
             [](std::string_view key, int32_t, int tasks) {
               return static_cast<int>(std::hash<std::string_view>()(word_of(key)) % static_cast<size_t>(tasks));
-            }};
+            },
+        .begin = [&](auto) { spillway::mpid::PartFile::check(directory); }};
     return job.run(argc, argv, splits.configuration());
   });
 }

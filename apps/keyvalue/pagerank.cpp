@@ -11,13 +11,13 @@ int main(int argc, char** argv) {
   return guarded_main("keyvalue-pagerank OUTPUT_DIRECTORY ITERATIONS FILE...", argc < 4, [&] {
     const LineSplits splits({argv + 3, argv + argc}, 4 << 20);
     SortedNumberLines sorted;
+    const std::string directory = argv[1];
     const auto iterations = static_cast<double>(number_argument("ITERATIONS", argv[2]));
     std::map<int, NeighbourLines> lines_of_task;
     std::vector<double> state = {0, 0, 0};
     double &round = state[0], &nodes = state[1], &without_links = state[2];
-    const auto map = [&, directory = std::string(argv[1])](int task, int tasks, auto& received, auto& emit) {
-      NeighbourLines& lines = lines_of_task[task];
-      if (lines.size() == 0) lines = NeighbourLines(splits, sorted, task, tasks);
+    const auto map = [&](int task, int tasks, auto& received, auto& emit) {
+      const auto& lines = lines_of_task.try_emplace(task, splits, sorted, task, tasks).first->second;
       std::vector<double> ranks(lines.size(), round == 0 ? 1 : 1 - kDamping + kDamping * without_links / nodes);
       while (received.next()) ranks[lines.index_of(received.key())] += kDamping * received.sum();
       if (round == iterations) {
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
         .map = map,
         .reduce = reduce,
         .drive = drive,
-        .begin = [&](auto& processes) { sorted = SortedNumberLines(splits, processes); },
+        .begin = [&](auto& all) { PartFile::check(directory), sorted = SortedNumberLines(splits, all); },
         .state = [&] { return bytes_of_numbers(state); },
         .take_state = [&](auto bytes) { std::ranges::copy(numbers_of_bytes(bytes), state.begin()); },
         .combine = std::plus<>(),

@@ -32,7 +32,11 @@ int main(int argc, char** argv) {
               output.finish();
             },
         .partition = [&](std::string_view line, std::string_view, int tasks) { return ranges->task_of(line, tasks); },
-        .begin = [&](const Processes& processes) { ranges.emplace(sampled_lines(splits, processes)); }};
+        .begin =
+            [&](const Processes& processes) {
+              spillway::mpid::PartFile::check(directory);
+              ranges.emplace(sampled_lines(splits, processes));
+            }};
     return job.run(argc, argv, splits.configuration());
   });
 }

@@ -37,7 +37,11 @@ int main(int argc, char** argv) {
                   output.finish();
                 },
             .partition = [&](std::string_view key, std::string_view, int tasks) { return ranges->task_of(key, tasks); },
-            .begin = [&](const Processes& processes) { ranges.emplace(sampled_keys(splits, kKeyBytes, processes)); }};
+            .begin =
+                [&](const Processes& processes) {
+                  spillway::mpid::PartFile::check(directory);
+                  ranges.emplace(sampled_keys(splits, kKeyBytes, processes));
+                }};
     return job.run(argc, argv, splits.configuration());
   });
 }

@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
                   });
                 },
             .reduce = [&](int task, int, auto& groups) { write_counts(directory, task, groups); },
-            .combine = std::plus<>()};
+            .combine = std::plus<>(),
+            .begin = [&](auto) { spillway::mpid::PartFile::check(directory); }};
     return job.run(argc, argv, splits.configuration());
   });
 }

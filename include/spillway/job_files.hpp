@@ -312,10 +312,13 @@ class InputFile {
 
 // A file that has its name when finish() has been called; before, and after a failure, nothing is under it. Where the
 // job keeps checkpoints, it is on the disk by then. One whose name ends with .gz or .zst is compressed. After a failure
-// all that follows fails, too; what is written after finish() is refused.
+// all that follows fails, too; what is written after finish() is refused. Of a symbolic link, the file that it leads to
+// is replaced; what is there and is no regular file is refused.
 class OutputFile {
  public:
-  explicit OutputFile(std::string path) : OutputFile(std::move(path), false) {}
+  explicit OutputFile(const std::string& path) : OutputFile(path, place_of(path)) {}
+  // Before a job works for it: throws where it cannot be written.
+  static void check(const std::string& path) { place_of(path); }
   ~OutputFile() { give_up(); }
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -346,7 +349,9 @@ class OutputFile {
   }
 
  protected:
-  OutputFile(std::string path, bool is_part) : path_(std::move(path)), is_part_(is_part) {
+  // Written at `place`, which is elsewhere than its name says where that is a link.
+  OutputFile(std::string path, std::string place, bool is_part = false)
+      : path_(std::move(path)), place_(std::move(place)), is_part_(is_part) {
     if (MPI_D_Begin_partial(partial_path().c_str()) != 0) fail_as_library_says();
     descriptor_ = open(partial_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (descriptor_ < 0) {
@@ -365,10 +370,16 @@ class OutputFile {
     fail_as_library_says();
   }
 
+  static std::string place_of(const std::string& path) {
+    const char* place = MPI_D_Output_place(path.c_str());
+    if (place == nullptr) fail_as_library_says();
+    return place;
+  }
+
  private:
   static constexpr size_t kWriteBytes = 1 << 20;
 
-  [[nodiscard]] std::string partial_path() const { return path_ + ".partial"; }
+  [[nodiscard]] std::string partial_path() const { return place_ + ".partial"; }
 
   void refuse_if_over() const {
     if (has_failed_) throw std::runtime_error("cannot write " + path_ + ": an earlier write has failed");
@@ -391,8 +402,8 @@ class OutputFile {
   void give_name() const {
     const std::string partial = partial_path();
     if (is_part_) {
-      if (MPI_D_Publish(partial.c_str(), path_.c_str()) != 0) fail_as_library_says();
-    } else if (rename(partial.c_str(), path_.c_str()) != 0) {
+      if (MPI_D_Publish(partial.c_str(), place_.c_str()) != 0) fail_as_library_says();
+    } else if (rename(partial.c_str(), place_.c_str()) != 0) {
       fail_with_file("write", path_);
     }
     MPI_D_End_partial(partial.c_str());
@@ -410,8 +421,8 @@ class OutputFile {
 
   // The new name is on the disk.
   void sync_folder() const {
-    const size_t slash = path_.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+    const size_t slash = place_.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : place_.substr(0, slash + 1);
     const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool is_on_disk = opened >= 0 && fsync(opened) == 0;
     if (opened >= 0) close(opened);
@@ -438,7 +449,8 @@ class OutputFile {
     if (is_kept_ && keeping_ == nullptr) sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);
   }
 
-  std::string path_;
+  const std::string path_;
+  const std::string place_;
   const bool is_part_;
   const bool is_kept_ = std::getenv("MPI_D_CHECKPOINT") != nullptr;
   int descriptor_ = -1;
@@ -453,16 +465,24 @@ class OutputFile {
 // ended well. The directory may have no parts that would stay beside those of the job.
 class PartFile : public OutputFile {
  public:
-  PartFile(const std::string& directory, int task) : OutputFile(path_of(directory, task), true) {}
+  PartFile(const std::string& directory, int task) : PartFile(path_of(directory, task)) {}
+  // Before a job works for them: throws where parts cannot be written there.
+  static void check(const std::string& directory) {
+    if (MPI_D_Check_parts(directory.c_str()) != 0) fail_as_library_says();
+  }
 
  private:
+  explicit PartFile(const std::string& path) : OutputFile(path, place_of(path), true) {}
+
   static std::string path_of(const std::string& directory, int task) {
     if (mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) fail_with_file("make the directory", directory);
     char name[32];
     std::snprintf(name, sizeof name, "part-%05d", task);
     const std::string whole_name = std::string(name) + MPI_D_Part_suffix();
     refuse_other_parts(directory, whole_name);
-    return directory + "/" + whole_name;
+    const std::string path = directory + "/" + whole_name;
+    if (place_of(path) != path) throw std::runtime_error("cannot write " + path + ": it is a symbolic link");
+    return path;
   }
 
   static void refuse_other_parts(const std::string& directory, const std::string& name) {

@@ -345,8 +345,9 @@ struct Iteration {
       reduce;
   // In the driver, after round 0 and so on: what A tasks have emitted for it. Whether there is another round.
   std::function<bool(int round, Groups<K, V>& received)> drive;
-  std::function<void(const Processes&)> begin = nullptr;  // in all processes, before the first round; as all that follows
-  std::function<std::string()> state = nullptr;           // optional. Of the driver, before each round: everybody
+  std::function<void(const Processes&)> begin =
+      nullptr;                                   // in all processes, before the first round; as all that follows
+  std::function<std::string()> state = nullptr;  // optional. Of the driver, before each round: everybody
   std::function<void(std::string_view state)> take_state = nullptr;  // gets it
   std::function<V(View<V>, View<V>)> combine = nullptr;              // of what O tasks emit
   std::function<int(View<K>, View<K>)> compare = nullptr;

@@ -54,6 +54,14 @@ void MPI_D_Keep_close(MPI_D_Keeping* file);
  */
 const char* MPI_D_Part_suffix(void);
 
+/* Where to write a file that is to have that name: the name, or where that is a symbolic link the file that it leads
+ * to, as `cp` has it. NULL where something else than a regular file is there, also under that name with .partial, or
+ * where no file can be made in its folder. Stays until the thread's next call. */
+const char* MPI_D_Output_place(const char* path);
+/* Before a job: whether parts can be written in a directory that is there, with nothing but regular files under names
+ * of parts, or that can be made. 0, or -1. */
+int MPI_D_Check_parts(const char* directory);
+
 /* Before a file is opened for writing under a name that it does not keep: where the library ends the job meanwhile, it
  * removes it. 0, or -1. Until MPI_D_End_partial(), when the file is closed and has its name, or has been passed to
  * MPI_D_Publish(), or is gone. */

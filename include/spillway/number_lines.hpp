@@ -177,7 +177,8 @@ template <typename Processes>
 NumberRows first_rows(const LineSplits& splits, size_t count, const Processes& processes) {
   NumberRows own;  // which have as many columns
   NumberRows rows;
-  const auto lines = detail::first_lines(splits, count, count, processes, [&](std::string_view line) { own.append(line); });
+  const auto lines =
+      detail::first_lines(splits, count, count, processes, [&](std::string_view line) { own.append(line); });
   for (size_t i = 0; i < lines.size() && rows.size() < count; ++i) try {
       rows.append(lines[i].second);
     } catch (const std::runtime_error& error) {
@@ -189,13 +190,14 @@ NumberRows first_rows(const LineSplits& splits, size_t count, const Processes& p
   return rows;
 }
 
-// Of lines sorted by their first number, which is theirs alone: which task has the line of a number.
+// Of lines sorted by their first number, which is theirs alone: which task has the line of a number. It refers to the
+// splits.
 class SortedNumberLines {
  public:
   SortedNumberLines() = default;
   // Collective, in `begin` of a job.
   template <typename Processes>
-  SortedNumberLines(const LineSplits& splits, const Processes& processes) {
+  SortedNumberLines(const LineSplits& splits, const Processes& processes) : splits_(&splits) {
     const auto check = [](std::string_view line) { numbers_of_line<int64_t>(line); };
     for (const auto& [split, line] : detail::first_lines(splits, SIZE_MAX, 1, processes, check)) {
       const int64_t number = numbers_of_line<int64_t>(line).front();
@@ -206,10 +208,11 @@ class SortedNumberLines {
   }
 
   [[nodiscard]] int task_of(int64_t number, int tasks) const {
-    const auto behind = std::ranges::upper_bound(firsts_, number, {}, &First::number);
-    const size_t split = behind == firsts_.begin() ? 0 : std::prev(behind)->split;
-    return static_cast<int>(split % static_cast<size_t>(tasks));
+    return static_cast<int>(split_of(number) % static_cast<size_t>(tasks));
   }
+
+  // Where the line of a number is, if there is one.
+  [[nodiscard]] std::string file_of(int64_t number) const { return (*splits_)[split_of(number)].name(); }
 
   // Throws where a task's line of `number` is not behind its previous one, or among those of another task.
   void check(int64_t number, int64_t previous, int task, int tasks) const {
@@ -222,18 +225,24 @@ class SortedNumberLines {
     size_t split;
   };
 
+  [[nodiscard]] size_t split_of(int64_t number) const {
+    const auto behind = std::ranges::upper_bound(firsts_, number, {}, &First::number);
+    return behind == firsts_.begin() ? 0 : std::prev(behind)->split;
+  }
+
   [[noreturn]] static void fail() {
     throw std::runtime_error("lines are not sorted by their first number, or two have the same");
   }
 
+  const LineSplits* splits_ = nullptr;
   std::vector<First> firsts_;  // of each split that has a line
 };
 
-// Nodes of a graph and their neighbours: a task's lines of `node neighbour neighbour ...`, sorted by node.
+// Nodes of a graph and their neighbours: a task's lines of `node neighbour neighbour ...`, sorted by node. It refers to
+// the splits.
 class NeighbourLines {
  public:
-  NeighbourLines() = default;
-  NeighbourLines(const LineSplits& splits, const SortedNumberLines& sorted, int task, int tasks) {
+  NeighbourLines(const LineSplits& splits, const SortedNumberLines& sorted, int task, int tasks) : sorted_(sorted) {
     splits.for_each_line(task, tasks, [&](std::string_view line) {
       const auto numbers = numbers_of_line<int64_t>(line);
       if (std::ranges::min(numbers) < 0) throw std::runtime_error("numbers of nodes must not be negative");
@@ -253,11 +262,13 @@ class NeighbourLines {
   [[nodiscard]] size_t index_of(int64_t node) const {
     const auto place = std::ranges::lower_bound(nodes_, node);
     if (place == nodes_.end() || *place != node)
-      throw std::runtime_error("node " + std::to_string(node) + " is a neighbour, but has no line of its own");
+      throw std::runtime_error("node " + std::to_string(node) + " is a neighbour, but has no line of its own in " +
+                               sorted_.file_of(node));
     return static_cast<size_t>(place - nodes_.begin());
   }
 
  private:
+  SortedNumberLines sorted_;
   std::vector<int64_t> nodes_;
   std::vector<int64_t> neighbours_;
   std::vector<size_t> ends_;  // of each node's neighbours

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -16,11 +15,10 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 
-#include "compression/codec.h"
 #include "compression/file_answer.h"
+#include "compression/part_name.h"
 
 #define SPILLWAY_EXPORT __attribute__((visibility("default")))
 
@@ -85,27 +83,6 @@ bool exists(const std::string& path) {
 // One of the job before may have its name, as that was lost while it gave names; or a task that was run again has
 // written it anew, perhaps in another process.
 bool is_of_others(const State& state) { return state.is_adopted && !is_at(state.part.partial, state.part); }
-
-struct PartName {
-  int number;
-  std::string_view format;  // ".csv", ".parquet", or nothing of text
-  std::string_view codec;   // ".gz", ".zst" or nothing
-};
-
-std::optional<PartName> part_name(std::string_view name) {
-  constexpr std::string_view kBegin = "part-";
-  if (!name.starts_with(kBegin)) return std::nullopt;
-  PartName part{};
-  const char* const end = name.data() + name.size();
-  const auto [behind, error] = std::from_chars(name.data() + kBegin.size(), end, part.number);
-  part.format = {behind, static_cast<size_t>(end - behind)};
-  const bool is_part = error == std::errc() && (part.format.empty() || part.format.starts_with("."));
-  if (!is_part || part.format.ends_with(".partial")) return std::nullopt;
-  const size_t codec_bytes = std::strlen(suffix_of(codec_of_path(name)));
-  part.codec = part.format.substr(part.format.size() - codec_bytes);
-  part.format.remove_suffix(codec_bytes);
-  return part;
-}
 
 // Where a job is started again, a part of another format may be its own, from before.
 bool stays_beside(const PartName& found, const PartName& own) {

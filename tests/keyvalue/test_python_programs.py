@@ -49,7 +49,7 @@ def test_ranks_are_those_of_python(run_python: Callable, tmp_path: Path) -> None
 def test_wrong_graphs_are_refused(run_python: Callable, tmp_path: Path) -> None:
     wrong = {
         "1 2\n1 2\n": "'1 2': numbers are from 0 on, lines sorted by the first one, which is theirs alone",
-        "1 2\n2 4\n": "node 4 is a neighbour, but has no line of its own",
+        "1 2\n2 4\n": f"node 4 is a neighbour, but has no line of its own in {tmp_path}/input",
     }
     for text, message in wrong.items():
         (tmp_path / "input").write_text(text)

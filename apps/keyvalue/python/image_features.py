@@ -106,4 +106,5 @@ def write_features(task, tasks, groups):
 
 job = mpid.MapReduce(map=send_features, reduce=write_features, key=int, value=bytes)
 job.partition = lambda picture, _records, tasks: picture * tasks // len(pictures)
+job.begin = lambda: mpid.PartFile.check(directory)
 job.run(o_tasks=max(-(-len(pictures) // PICTURES_OF_TASK), 1))

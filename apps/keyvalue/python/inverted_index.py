@@ -28,4 +28,5 @@ def write_index(task, tasks, groups):
             output.write(f"{word}\t{','.join(sorted(set(files)))}\n")
 
 
-mpid.MapReduce(map=send_words, reduce=write_index).run(conf=splits.conf)
+job = mpid.MapReduce(map=send_words, reduce=write_index, begin=lambda: mpid.PartFile.check(directory))
+job.run(conf=splits.conf)

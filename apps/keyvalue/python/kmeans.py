@@ -15,10 +15,9 @@ points_of = {}  # each O task
 
 
 def send_sums(task, tasks, _received, emit):  # of the points of each center: number, squared distances, columns
-    if task not in points_of:
+    if (points := points_of.get(task)) is None:
         rows = [line.replace(",", " ").split() for line in splits.lines(task, tasks)]
-        points_of[task] = np.asarray_chkfinite(rows, float).reshape(-1, centers.shape[1])
-    points = points_of[task]
+        points = points_of[task] = np.asarray_chkfinite(rows, float).reshape(-1, centers.shape[1])
     distances = np.array([((points - center) ** 2).sum(axis=1) for center in centers])
     closest = distances.argmin(axis=0)
     columns = np.vstack([np.ones(len(points)), distances.min(axis=0), points.T])
@@ -48,6 +47,8 @@ def move(number, received):
 
 def choose_centers():
     global centers
+    if mpid.is_driver():
+        mpid.OutputFile.check(path)
     centers = np.array(mpid.first_rows(splits, clusters))
 
 

@@ -16,21 +16,22 @@ graphs, totals = {}, {NODES: 0.0, LINKLESS: 0.0}
 
 
 def look_at_input():
-    global home_of  # (node, tasks): the task that has its line
-    home_of = mpid.SortedNumberLines(splits).task_of
+    global homes  # of nodes, where their lines are
+    mpid.PartFile.check(directory)
+    homes = mpid.SortedNumberLines(splits)
 
 
 def spread(task, tasks, received, emit):  # ranks are kept times the number of nodes
     graph = graphs.setdefault(task, {})
     for line in splits.lines(task, tasks) if not graph else ():
         node, *neighbours = mpid.numbers_of_line(line, int)
-        if node <= next(reversed(graph), -1) or home_of(node, tasks) != task or min(neighbours, default=0) < 0:
+        if node <= next(reversed(graph), -1) or homes.task_of(node, tasks) != task or min(neighbours, default=0) < 0:
             raise ValueError(f"{line!r}: numbers are from 0 on, lines sorted by the first one, which is theirs alone")
         graph[node] = neighbours
     ranks = dict.fromkeys(graph, 0.15 + 0.85 * totals[LINKLESS] / totals[NODES] if totals[NODES] else 1)
     for node, parts in received:
         if node not in ranks:
-            raise ValueError(f"node {node} is a neighbour, but has no line of its own")
+            raise ValueError(f"node {node} is a neighbour, but has no line of its own in {homes.file_of(node)}")
         ranks[node] += 0.85 * sum(parts)
     if mpid.round() == iterations:
         with mpid.PartFile(directory, task) as output:
@@ -52,6 +53,6 @@ def drive(number, received):
 
 
 job = mpid.Iteration(spread, add_up, drive, key=int, value=float, combine="sum", begin=look_at_input)
-job.partition = lambda node, _, tasks: node % tasks if mpid.COMM_BIPARTITE_O else home_of(node, tasks)
+job.partition = lambda node, _, tasks: node % tasks if mpid.COMM_BIPARTITE_O else homes.task_of(node, tasks)
 job.state, job.take_state = lambda: pickle.dumps(totals), lambda data: totals.update(pickle.loads(data))
 job.run(conf=splits.conf)

@@ -15,8 +15,9 @@ directory, *paths = sys.argv[1:]
 splits = mpid.LineSplits(paths)
 
 
-def look_for_sample():
+def begin():
     global ranges
+    mpid.PartFile.check(directory)
     ranges = mpid.KeyRanges(mpid.sampled_lines(splits, together=True))  # the same in all processes
 
 
@@ -36,5 +37,5 @@ def task_of(line, _value, tasks):
     return ranges.task_of(line, tasks)
 
 
-job = mpid.MapReduce(send_lines, write_lines, key=bytes, value=bytes, partition=task_of, begin=look_for_sample)
+job = mpid.MapReduce(send_lines, write_lines, key=bytes, value=bytes, partition=task_of, begin=begin)
 job.run(conf=splits.conf)

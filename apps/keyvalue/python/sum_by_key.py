@@ -32,6 +32,7 @@ def write_sums(side):
 
 
 with mpid.Init(key=key_type, value=number_type, combine="sum", conf=splits.conf):
+    mpid.TablePart.check(directory)
     for side in mpid.tasks():
         if side is mpid.COMM_BIPARTITE_O:
             send(side)

@@ -33,6 +33,7 @@ def task_of(key, _value, tasks):
 
 
 with mpid.Init(key=bytes, value=bytes, partition=task_of, conf=splits.conf):
+    mpid.PartFile.check(directory)
     ranges = mpid.KeyRanges(mpid.sampled_keys(splits, KEY, together=True))  # the same in all processes
     for side in mpid.tasks():
         (send_records if side is mpid.COMM_BIPARTITE_O else write_records)(side)

@@ -24,4 +24,6 @@ def write_counts(task, tasks, groups):
             output.write(f"{word}\t{sum(counts)}\n")
 
 
-mpid.MapReduce(map=count_words, reduce=write_counts, value=int, combine="sum").run(conf=splits.conf)
+job = mpid.MapReduce(map=count_words, reduce=write_counts, value=int, combine="sum")
+job.begin = lambda: mpid.PartFile.check(directory)
+job.run(conf=splits.conf)

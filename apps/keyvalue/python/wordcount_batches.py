@@ -35,6 +35,7 @@ def write_counts(side):
 
 
 with mpid.Init(key=bytes, value=int, combine="sum", conf=splits.conf):
+    mpid.PartFile.check(directory)
     for side in mpid.tasks():
         if side is mpid.COMM_BIPARTITE_A:
             write_counts(side)

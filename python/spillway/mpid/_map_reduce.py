@@ -17,7 +17,7 @@ class MapReduce:
     combine: Optional[_job.Combine] = None
     compare: Optional[_job.Compare] = None
     partition: Optional[_job.Partition] = None
-    begin: Optional[Callable[[], None]] = None  # in all processes, before the first task
+    begin: Optional[Callable[[], Any]] = None  # in all processes, before the first task
 
     def run(self, **configuration: Any) -> None:
         """`configuration` is that of Init()."""

@@ -66,6 +66,7 @@ class SortedNumberLines:
         """Collective, before the first task."""
         self._firsts: List[int] = []
         self._parts: List[int] = []
+        self._splits = splits
         for part, (number, *_) in _first_lines(splits, sum(1 for _ in splits), 1, int):
             if self._firsts and self._firsts[-1] >= number:
                 raise ValueError(
@@ -75,5 +76,11 @@ class SortedNumberLines:
             self._parts.append(part)
 
     def task_of(self, number: int, tasks: int) -> int:
-        behind = bisect(self._firsts, number)
-        return self._parts[max(behind - 1, 0)] % tasks if self._parts else 0
+        return self._part_of(number) % tasks if self._parts else 0
+
+    def file_of(self, number: int) -> str:
+        """Where the line of a number is, if there is one."""
+        return self._splits[self._part_of(number)].name
+
+    def _part_of(self, number: int) -> int:
+        return self._parts[max(bisect(self._firsts, number) - 1, 0)]

@@ -9,7 +9,8 @@ import pyarrow
 from pyarrow import csv, fs, parquet
 
 from ._compressed import CompressedStream, part_suffix
-from ._file_systems import Path, errors_named, is_s3, local_path, placed, shown
+from ._file_systems import Path, errors_named, is_free, is_s3, local_path, placed, shown
+from ._output_places import check_parts, is_part, require_regular
 from ._parts import begin_partial, end_partial, publish_table, refuse_other_parts
 from ._text import _sync_folder, failed_before
 
@@ -54,8 +55,30 @@ class TablePart:
         self._place = os.path.join(self._directory, name)
         local = local_path(self._file_system, self._place + ".partial")
         self._partial = (self._file_system, self._place + ".partial") if local is None else (None, local)
+        with errors_named(self.path, what="write"):
+            if local is None:
+                _require_file(self._file_system, self._place)
+            else:
+                require_regular(self.path, local[: -len(".partial")])
+                require_regular(self.path, local)
         self._rows: List[tuple] = []
         self._is_open = False
+
+    @staticmethod
+    def check(directory: Path, filesystem: Any = None) -> None:
+        """Before a job works for them: raises an OSError where parts cannot be written there. A directory that is not
+        there is made."""
+        first = os.path.join(shown(directory), "part-00000")
+        with errors_named(first, what="write"):
+            file_system, place = placed(directory, filesystem)
+            file_system.create_dir(place)
+            local = local_path(file_system, place)
+            if local is not None:
+                check_parts(local, first)
+                return
+            for one in file_system.get_file_info(fs.FileSelector(place)):
+                if is_part(one.base_name):
+                    _require_file(file_system, one.path)
 
     def __enter__(self) -> "TablePart":
         self._stream: Any = None
@@ -171,6 +194,11 @@ class TablePart:
         with suppress(Exception):
             self._file_system.delete_file(self._place + ".partial")
         end_partial(*self._partial)
+
+
+def _require_file(file_system: Any, place: str) -> None:
+    if not is_free(file_system, place):
+        raise FileExistsError(f"{place} is there, and is no file\n  Remedy: name another directory, or remove it.")
 
 
 def _sync_file(path: str) -> None:

@@ -10,6 +10,7 @@ from typing import Iterator, List, Optional, Sequence, Tuple, Type, Union
 from . import _place
 from ._compressed import compressing_writer, part_suffix
 from ._input_files import SPLIT_BYTES, FilePart, FileSplits, Path
+from ._output_places import check_parts, output_place, require_regular
 from ._parts import begin_partial, end_partial, publish, refuse_other_parts
 from ._together import SAMPLE_ITEMS, allgather, places
 
@@ -134,15 +135,22 @@ def failed_before(path: str, error: BaseException) -> OSError:
 class OutputFile:
     """For `with`. It has its name at the end of the block; before, and after an exception, nothing is under it.
 
-    One whose name ends with .gz or .zst is compressed. When a write has failed, the end of the block fails, too.
+    One whose name ends with .gz or .zst is compressed. When a write has failed, the end of the block fails, too. Of a
+    symbolic link, the file that it leads to is replaced; what is there and is no regular file is refused.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
         self.path = os.fspath(path)
-        self._partial_path = self.path + ".partial"
+
+    @staticmethod
+    def check(path: Union[str, "os.PathLike[str]"]) -> None:
+        """Before a job works for it: raises an OSError where it cannot be written."""
+        output_place(os.fspath(path))
 
     def __enter__(self) -> "OutputFile":
         self._failure: Optional[BaseException] = None
+        self._place = output_place(self.path)
+        self._partial_path = self._place + ".partial"
         begin_partial(None, self._partial_path)
         try:
             self._file = open(self._partial_path, "wb", buffering=_BLOCK_BYTES)
@@ -183,7 +191,7 @@ class OutputFile:
             if not is_whole:
                 self._remove()
         if is_whole:
-            _sync_folder(os.path.dirname(self.path) or ".")
+            _sync_folder(os.path.dirname(self._place) or ".")
 
     def _complete(self) -> None:
         if self._failure is not None:
@@ -207,7 +215,7 @@ class OutputFile:
         end_partial(None, self._partial_path)
 
     def _give_name(self) -> None:
-        os.rename(self._partial_path, self.path)
+        os.rename(self._partial_path, self._place)
 
     def _close(self) -> None:
         """What is not yet written does not count."""
@@ -234,6 +242,12 @@ class PartFile(OutputFile):
             pass
         if os.path.isdir(directory):  # else __enter__() says what is wrong
             refuse_other_parts(self.path, os.fspath(directory), os.listdir(directory))
+            require_regular(self.path, self.path)
+
+    @staticmethod
+    def check(directory: Union[str, "os.PathLike[str]"]) -> None:
+        """Before a job works for them: raises an OSError where parts cannot be written there."""
+        check_parts(os.fspath(directory), os.path.join(os.fspath(directory), "part-00000" + part_suffix()))
 
     def _give_name(self) -> None:
         publish(self._partial_path, self.path)
