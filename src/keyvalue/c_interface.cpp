@@ -341,8 +341,10 @@ SPILLWAY_EXPORT const char* MPI_D_Error_string(int code) {
   }
 }
 
-SPILLWAY_EXPORT void MPI_D_Fail(const char* cause) { end_job(cause); }
+SPILLWAY_EXPORT void MPI_D_Fail(const char* cause) { end_job(spillway::shuffle::current_work() + cause); }
 
-SPILLWAY_EXPORT void MPI_D_Fail_for_good(const char* cause) { end_job_for_good(cause); }
+SPILLWAY_EXPORT void MPI_D_Fail_for_good(const char* cause) {
+  end_job_for_good(spillway::shuffle::current_work() + cause);
+}
 
 }  // extern "C"

@@ -11,6 +11,9 @@ constexpr size_t kMostShown = 40;
 
 void (*before_end_of_process)() = nullptr;
 
+thread_local const char* work_of_thread = nullptr;
+thread_local uint32_t task_of_thread = 0;
+
 std::string escaped(std::string_view bytes) {
   std::string text = "'";
   for (const char letter : bytes) {
@@ -30,6 +33,18 @@ void end_process(const ProgramError& error) {
   if (before_end_of_process != nullptr) before_end_of_process();
   base::fatal("%s", error.what());
 }
+
+std::string current_work() {
+  if (work_of_thread == nullptr) return "";
+  return std::string(work_of_thread) + " task " + std::to_string(task_of_thread) + ": ";
+}
+
+Work::Work(const char* what, uint32_t task) {
+  work_of_thread = what;
+  task_of_thread = task;
+}
+
+Work::~Work() { work_of_thread = nullptr; }
 
 void set_before_end_of_process(void (*function)()) { before_end_of_process = function; }
 

@@ -254,7 +254,7 @@ void RunStore::work_on(Job job, std::unique_lock<std::mutex>& lock) {
   const uint64_t written = job.is_spilled ? 0 : resident;  // nobody else may take the room meanwhile
   charged_bytes_ += written;
   lock.unlock();
-  Run merged = merge(job);
+  Run merged = working("merging what has come for", job.partition, [&] { return merge(job); });
   merged.level = job.level;
   if (merged.is_spilled) {
     spilled_bytes_ += merged.bytes;

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "shuffle/program_error.h"
+
 namespace spillway::shuffle {
 namespace {
 
@@ -119,7 +121,7 @@ void sort_list(SendList& list, const KeyOrder& order, uint32_t partition_count, 
     Entry* begin = sorted.grouped.data() + first[partition];
     Entry* into = list.entries().data() + first[partition];  // by now all entries are in `grouped`
     if (order.is_programs()) {
-      sort_as_program_says(list, order, begin, count, into);
+      working("sorting what goes to", partition, [&] { sort_as_program_says(list, order, begin, count, into); });
     } else if (order.sorts()) {
       sort_entries(list, order, begin, count, into, bucket_ends);
       begin = into;

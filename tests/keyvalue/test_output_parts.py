@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -215,7 +216,8 @@ def test_function_that_fails_in_a_thread_of_the_library_leaves_no_parts(
     """Neither a whole one nor one that is being written."""
     words = [PROGRAMS / "fails_in_a_thread.py", tmp_path / "out", *([format] if format else [])]
     failed = run_python(["--plain", "-n", 1, "-O", 1, "-A", 1], *words, status=1, **python_with_packages)
-    assert "the compare function ended by KeyError: 'as it was told'" in failed.stderr
+    assert "sorting what goes to task 0: the compare function ended by KeyError: 'as it was told'" in failed.stderr
+    assert re.search(r"^It was called with \d+ and \d+\.$", failed.stderr, re.MULTILINE)
     assert (tmp_path / "out" / "whole").exists() and list((tmp_path / "out").rglob("*.*")) == []
     begun = tmp_path / "out" / "begun"
     (begun / f"part-00000{format and '.' + format}.partial").write_text("of a start that was killed")

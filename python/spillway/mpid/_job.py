@@ -446,6 +446,6 @@ def set_combine(combine: Combine) -> None:
             raise ValueError(f"combine={combine!r}: say {', '.join(OPERATIONS)}, or give a function")
         check(loaded_library().MPI_D_Set_combine_op(OPERATIONS[combine]))
         return
-    callback = combine_callback(combine, job.values, job.task)
+    callback = combine_callback(combine, job.keys, job.values, job.task)
     check(loaded_library().MPI_D_Set_combine(callback, None))
     job.callbacks["combine"] = callback
