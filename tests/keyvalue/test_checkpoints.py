@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 import pytest
 from cases import in_turns
-from records_oracle import check_parts, received_records, sent_records
+from records_oracle import check_parts, combined, received_records, sent_records
 from runner import Finished, Runner
 from test_iteration import expected_lines
 
@@ -183,6 +183,26 @@ def test_long_blocks_are_read_where_they_are(
     restored = sum(count for task, count in (tasks_of(tmp_path / "tasks") - begun).items() if task[0] == "o")
     assert restored == report["o_tasks_done"] <= O_TASKS - (O_TASKS if killed_at[0] == "a" else 8)
     assert memory or report["spilled_bytes"] == 0
+    assert report["sent_bytes"] < (report["o_tasks_done"] + 1) * records * RECORD_BYTES
+
+
+@pytest.mark.parametrize("function", ["combine", "op=1"])
+@pytest.mark.parametrize("killed_at", ["o9", "a3"])
+def test_long_blocks_are_combined_where_they_are_merged(
+    run_with_checkpoint: Callable, tmp_path: Path, killed_at: str, function: str
+) -> None:
+    """Each O task has sent each key once, so that nothing but a merge of kept runs has values to combine."""
+    records = 30_000
+    words = [function, f"killed-at={killed_at}", f"records={records}", f"distinct={records}"]
+    run_with_checkpoint([], *words, status=None)
+    begun = tasks_of(tmp_path / "tasks")
+    files = list((tmp_path / "checkpoint").glob("spillway-o-*[0-9]"))
+    assert sum(path.stat().st_size for path in files) > 8 * A_TASKS * (64 << 10)
+    _, report = run_with_checkpoint([], *words)
+    sent = combined(sent_records(O_TASKS, records, records))
+    check_parts(received_records(tmp_path / "out", A_TASKS), sent)
+    restored = sum(count for task, count in (tasks_of(tmp_path / "tasks") - begun).items() if task[0] == "o")
+    assert restored == report["o_tasks_done"] <= (O_TASKS - 8 if killed_at[0] == "o" else 0)
     assert report["sent_bytes"] < (report["o_tasks_done"] + 1) * records * RECORD_BYTES
 
 
