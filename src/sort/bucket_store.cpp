@@ -16,6 +16,7 @@ namespace spillway::sort {
 namespace {
 
 constexpr uint64_t kWaitNs = 1'000'000'000;
+constexpr uint64_t kLeastFileBytes = 64 << 20;
 
 }  // namespace
 
@@ -58,11 +59,20 @@ void BucketStore::pass_on(Bucket& bucket, uint64_t bytes) {
     std::memset(bucket.chunk + bytes, 0, written - bytes);
     bucket.file_offsets.push_back(file_bytes_);
     bucket.checksums.push_back(XXH3_64bits(bucket.chunk, bytes));
+    make_file_longer_than(file_bytes_ + written);
     io_.write(file_, bucket.chunk, written, file_bytes_,
               [this, chunk = bucket.chunk] { free_chunks_.push_back(chunk); });
     file_bytes_ += written;
   }
   bucket.chunk = nullptr;
+}
+
+// ext4 starts a direct write beyond the end of a file only when it has ended, too. What is not written yet takes no
+// room. Where the file may not become that long, writes make it longer after all.
+void BucketStore::make_file_longer_than(uint64_t bytes) {
+  if (bytes <= file_size_ || !file_.is_direct) return;
+  file_size_ = std::max(2 * bytes, kLeastFileBytes);
+  static_cast<void>(ftruncate(file_.descriptor.number(), static_cast<off_t>(file_size_)));
 }
 
 void BucketStore::finish() {

@@ -77,6 +77,7 @@ class BucketStore {
   }
   char* free_chunk();
   void pass_on(Bucket& bucket, uint64_t bytes);
+  void make_file_longer_than(uint64_t bytes);
 
   const uint64_t chunk_bytes_;
   const bool is_in_memory_;
@@ -87,7 +88,8 @@ class BucketStore {
   std::vector<char*> free_chunks_;
   storage::SpillFile spill_file_;
   DirectFile file_;
-  uint64_t file_bytes_ = 0;
+  uint64_t file_bytes_ = 0;  // that are written,
+  uint64_t file_size_ = 0;   // and up to where there may be some
 };
 
 }  // namespace spillway::sort

@@ -69,4 +69,10 @@ uint64_t BucketTable::part_bytes(int owner) const {
   return bytes;
 }
 
+uint64_t BucketTable::part_records(int owner) const {
+  uint64_t records = 0;
+  for (uint64_t round = 0; has_bucket(round, owner); ++round) records += records_[bucket(round, owner)];
+  return records;
+}
+
 }  // namespace spillway::sort

@@ -46,6 +46,7 @@ class BucketTable {
   uint64_t output_offset(uint64_t bucket) const;
   // Of an owner's buckets in the output.
   uint64_t part_bytes(int owner) const;
+  uint64_t part_records(int owner) const;
 
  private:
   const uint64_t processes_;

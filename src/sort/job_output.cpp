@@ -54,7 +54,7 @@ void require_that_it_may_be_made(const std::string& path, bool is_directory) {
 
 }  // namespace
 
-JobOutput::JobOutput(MPI_Comm processes, const std::string& path, bool has_parts, uint64_t bytes,
+JobOutput::JobOutput(MPI_Comm processes, const std::string& path, bool has_parts, uint64_t bytes, uint64_t most_bytes,
                      const std::string& token)
     : processes_(processes), has_parts_(has_parts), bytes_(bytes) {
   MPI_Comm_rank(processes, &process_);
@@ -69,7 +69,7 @@ JobOutput::JobOutput(MPI_Comm processes, const std::string& path, bool has_parts
     if (has_parts) {
       create_partial_directory(partial_, bytes);
     } else {
-      create_partial(partial_, bytes);
+      create_partial(partial_, bytes, most_bytes);
     }
   }
   partial_ = share(processes_, partial_);
@@ -123,7 +123,7 @@ std::string JobOutput::part_name(int process) const {
 
 std::string JobOutput::file() const { return has_parts_ ? partial_ + "/" + part_name(process_) : partial_; }
 
-void JobOutput::make_part(uint64_t bytes) const { create_partial(file(), bytes); }
+void JobOutput::make_part(uint64_t bytes, uint64_t most_bytes) const { create_partial(file(), bytes, most_bytes); }
 
 void JobOutput::publish(uint64_t bytes, uint64_t records) {
   std::vector<uint64_t> all_bytes(static_cast<size_t>(process_count_));
@@ -156,7 +156,7 @@ void JobOutput::write_manifest(const std::vector<uint64_t>& bytes, const std::ve
   }
   text += "\n  ]\n}\n";
   const std::string manifest = partial_ + "/" + kManifest;
-  create_partial(manifest, text.size());
+  create_partial(manifest, text.size(), text.size());
   write_whole(manifest, text);
   complete(manifest, manifest, text.size());
 }

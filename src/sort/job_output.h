@@ -13,9 +13,10 @@ namespace spillway::sort {
 
 class JobOutput {
  public:
-  // Collective. Process 0 makes it; there must be room for `bytes`. `token` is in its name until it is whole; empty:
-  // one is made up. Throws Failure.
-  JobOutput(MPI_Comm processes, const std::string& path, bool has_parts, uint64_t bytes, const std::string& token);
+  // Collective. Process 0 makes it; there must be room for `bytes`, and it is expected to have `most_bytes` at most.
+  // `token` is in its name until it is whole; empty: one is made up. Throws Failure.
+  JobOutput(MPI_Comm processes, const std::string& path, bool has_parts, uint64_t bytes, uint64_t most_bytes,
+            const std::string& token);
   // abandon(), unless it is published.
   ~JobOutput();
   JobOutput(const JobOutput&) = delete;
@@ -24,8 +25,8 @@ class JobOutput {
   bool has_parts() const { return has_parts_; }
   // What this process writes to: its part, or the file of all.
   std::string file() const;
-  // Makes this process's part, with room for so many bytes. REQUIRES: has_parts().
-  void make_part(uint64_t bytes) const;
+  // Makes this process's part, likewise. REQUIRES: has_parts().
+  void make_part(uint64_t bytes, uint64_t most_bytes) const;
 
   // In bytes, what it still takes of the device of `directory`, where that is its own: what is reserved is not among
   // it.

@@ -53,14 +53,16 @@ std::string partial_name(const std::string& path, const std::string& token) {
   return (whole.parent_path() / name).string();
 }
 
-void create_partial(const std::string& partial, uint64_t bytes) {
+void create_partial(const std::string& partial, uint64_t bytes, uint64_t most_bytes) {
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   const base::Descriptor file(open(partial.c_str(), flags, 0600));
   if (!file) fail("write", partial, errno);
-  if (bytes == 0) return;
-  int error = EINTR;
+  int error = bytes == 0 ? 0 : EINTR;
   while (error == EINTR) error = posix_fallocate(file.number(), 0, static_cast<off_t>(bytes));
-  if (error == 0) return;
+  if (error == 0) {
+    if (most_bytes > bytes) static_cast<void>(ftruncate(file.number(), static_cast<off_t>(most_bytes)));
+    return;
+  }
   unlink(partial.c_str());
   fail("make room for " + std::to_string(bytes >> 20) + " MiB in", partial, error);
 }

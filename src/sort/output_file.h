@@ -15,9 +15,10 @@ std::string directory_of(const std::string& path);
 // Of an output while it is written: hidden beside it. `token` is the job's own.
 std::string partial_name(const std::string& path, const std::string& token);
 
-// By one process: makes the file, which nobody else can read, with room for so many bytes. Throws Failure where there
-// is one of that name.
-void create_partial(const std::string& partial, uint64_t bytes);
+// By one process: makes the file, which nobody else can read, with room for so many bytes, and so long that
+// `most_bytes` do not make it longer, if it may be: ext4 starts a direct write beyond the end only when it has ended,
+// too. Throws Failure where there is one of that name.
+void create_partial(const std::string& partial, uint64_t bytes, uint64_t most_bytes);
 // The same for a directory; its files take their room when they are made.
 void create_partial_directory(const std::string& partial, uint64_t bytes);
 // Writes what is in no range. Throws Failure.

@@ -123,10 +123,14 @@ std::vector<uint64_t> sums_of_all(std::vector<uint64_t> values) {
   return values;
 }
 
-// What must be free for the output before it is begun; 0 where it may become much smaller than the input.
-uint64_t output_room(const RecordLayout& layout, uint64_t input_bytes, size_t files) {
-  if (layout.is_unique()) return 0;
+// Of the output, if all that is read comes out.
+uint64_t whole_output_bytes(const RecordLayout& layout, uint64_t input_bytes, size_t files) {
   return input_bytes + (layout.is_lines() ? files : 0);  // whose last lines may have no end
+}
+
+// With counts, of so many records: not of those that occur millions of times, which make it smaller.
+uint64_t most_output_bytes(const RecordLayout& layout, uint64_t whole_bytes, uint64_t records) {
+  return whole_bytes + records * (layout.written_bytes({}, 1) - (layout.is_lines() ? 1 : 0));
 }
 
 // With a heap of so many bytes, whatever the program's environment says.
@@ -159,7 +163,7 @@ auto or_end(const mpi_program::EndOfJob& end_of_job, const std::optional<JobOutp
 // All that was read has come out.
 void require_whole_output(const RecordLayout& layout, uint64_t input_bytes, size_t files, uint64_t own_bytes) {
   const uint64_t bytes = sum_of_all(own_bytes);
-  if (layout.is_unique() || (bytes >= input_bytes && bytes <= output_room(layout, input_bytes, files))) return;
+  if (layout.is_unique() || (bytes >= input_bytes && bytes <= whole_output_bytes(layout, input_bytes, files))) return;
   throw Failure(std::to_string(bytes) + " bytes have come out of " + std::to_string(input_bytes) + " that were read",
                 "sort files that nobody changes meanwhile; where nobody does, this is an error of Spillway's");
 }
@@ -188,12 +192,14 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   Report report{};
   report.bytes = total_bytes;
   std::optional<JobOutput> output;
-  const auto make_output = [&, room = output_room(layout, total_bytes, listed.size())] {
-    output.emplace(MPI_COMM_WORLD, settings.output, settings.has_parts, room, settings.token);
+  const auto make_output = [&, whole_bytes = whole_output_bytes(layout, total_bytes, listed.size())](uint64_t records) {
+    const uint64_t room = layout.is_unique() ? 0 : whole_bytes;  // it may become much smaller
+    output.emplace(MPI_COMM_WORLD, settings.output, settings.has_parts, room,
+                   most_output_bytes(layout, whole_bytes, records), settings.token);
   };
   if (total_bytes == 0) {
-    make_output();
-    if (output->has_parts()) output->make_part(0);
+    make_output(0);
+    if (output->has_parts()) output->make_part(0, 0);
     output->publish(0, 0);
     if (groups) groups->free();
     report.is_in_memory = true;
@@ -212,7 +218,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
                        {sorter_count, static_cast<uint64_t>(processes), settings.memory_bytes, shared_memory_bytes(),
                         are_on_several_nodes()});
   begin_one_sided(memory.heap_bytes);
-  make_output();
+  make_output(static_cast<uint64_t>(static_cast<double>(total_bytes) / size.file_bytes));
   if (!memory.is_in_memory)
     require_spill_room(settings.spill_directory, is_sorter ? stored_bytes / sorter_count : 0, *output);
   report.is_in_memory = memory.is_in_memory;
@@ -268,7 +274,11 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   {
     std::optional<Finishing> finishing;
     or_end(end_of_job, output, [&] {
-      if (output->has_parts()) output->make_part(layout.is_unique() ? 0 : table.part_bytes(process));
+      if (output->has_parts()) {
+        const uint64_t bytes = table.part_bytes(process);
+        output->make_part(layout.is_unique() ? 0 : bytes,
+                          most_output_bytes(layout, bytes, table.part_records(process)));
+      }
       finishing.emplace(layout, is_sorter ? &*store : nullptr, table, splitters, repeats, memory.heap_bytes,
                         output->file(), output->has_parts(), io, progress);
       finished = finishing->run();

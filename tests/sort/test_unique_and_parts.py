@@ -6,13 +6,15 @@ from typing import Callable
 
 import numpy
 import pytest
-from runner import Finished
+from held_processes import BLOCK_BYTES, Gate
+from runner import Finished, Runner, outcome_within
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_behind"), pytest.mark.libraries_in_turn]
 
 RECORD = numpy.dtype([("key", "<i4"), ("number", "<u4")])
 IN_MEMORY, SPILLED = "256M", "96M"
 COUNT = 2_000_000
+LIMIT_S = 120
 KEYS = {
     "few": lambda generator: generator.integers(-50, 50, COUNT),
     "skewed": lambda generator: generator.zipf(1.3, COUNT).clip(max=2**31 - 1),
@@ -52,6 +54,25 @@ def test_first_of_each_key_and_how_many(
     sort("--output", tmp_path / "unique", "--unique", *options, tmp_path / "records")
     found = numpy.frombuffer(content(tmp_path / "unique"), RECORD)
     assert numpy.array_equal(found, whole[first])
+
+
+@pytest.mark.parametrize("parts", [[], ["--parts"]])
+def test_direct_writes_do_not_make_an_output_longer(
+    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, gate: Gate, parts: list
+) -> None:
+    """Which would wait for each other. Not even where most records may be left out."""
+    records("different").tofile(tmp_path / "records")
+    own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", SPILLED, "-n", 2, "--record-bytes", RECORD.itemsize]
+    words = [spillway, "sort", *own, "--key", "0:4:int", "--count", "--output", tmp_path / "counted", *parts]
+    held = gate.before("write", tmp_path / ".counted.spillway-", least_bytes=BLOCK_BYTES)
+    job = run.start([*words, tmp_path / "records"], env=held)
+    gate.wait_for_one(job)
+    [partial] = tmp_path.glob(".counted.spillway-*")
+    files = partial.iterdir() if parts else [partial]
+    assert sum(path.stat().st_size for path in files) == COUNT * 16
+    gate.open()
+    outcome_within(job, LIMIT_S)
+    assert len(content(tmp_path / "counted")) == COUNT * 16
 
 
 def content(output: Path) -> bytes:

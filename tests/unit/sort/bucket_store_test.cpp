@@ -1,7 +1,9 @@
 #include "sort/bucket_store.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@ namespace {
 
 constexpr uint64_t kBuckets = 5;
 constexpr uint64_t kChunkBytes = 8192;
+constexpr uint64_t kMiB = 1 << 20;
 
 std::string read_back(BucketStore& store, uint64_t bucket, AsyncIo& io) {
   std::string found(store.bucket_bytes()[bucket], '\0');
@@ -55,6 +58,25 @@ TEST_P(BucketStoreTest, keeps_records_of_all_sizes) {
   io.finish();
   store.free_memory();
   for (uint64_t bucket = 0; bucket < kBuckets; ++bucket) EXPECT_EQ(read_back(store, bucket, io), expected[bucket]);
+}
+
+// Which would wait for those before it.
+TEST(SpilledBucketStoreTest, writes_do_not_make_its_file_longer) {
+  const storage::ScratchDirectory directory;
+  AsyncIo io;
+  BucketStore store(1, kMiB, 3, false, directory.path(), io);
+  if (!store.file().is_direct) GTEST_SKIP() << "NOT TESTED: no direct I/O in " << directory.path();
+  const std::string record(kMiB, 'x');
+  struct stat status = {};
+  std::set<off_t> sizes;
+  for (int written = 0; written < 130; ++written) {
+    store.add(0, {}, record, {});
+    io.finish();
+    ASSERT_EQ(fstat(store.file().descriptor.number(), &status), 0);
+    sizes.insert(status.st_size);
+  }
+  EXPECT_LE(sizes.size(), 3);
+  EXPECT_LT(status.st_blocks * 512, static_cast<off_t>(140 * kMiB));  // what is not written takes no room
 }
 
 INSTANTIATE_TEST_SUITE_P(InMemoryAndSpilled, BucketStoreTest, testing::Bool());
