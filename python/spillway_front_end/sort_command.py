@@ -55,6 +55,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--separator", metavar="byte", help="what is between the fields of lines, or \\t (default: blanks)")
     add(
         "--key",
+        action="append",
         metavar="where[:type][:desc]",
         help="of records offset:length, from 0, in bytes (default: 0:10); type: bytes, int, uint or float in the "
         "machine's byte order, number in text. Of lines the number of a field, from 1, or 0 for all of the line (the "
@@ -114,6 +115,11 @@ def _check(options: argparse.Namespace) -> None:
         )
     if options.lines and options.record_bytes is not None:
         raise LaunchError("--lines have no --record-bytes", "leave one of them away")
+    if options.key is not None and len(options.key) > 1:
+        raise LaunchError(
+            f"--key {options.key[0]} and --key {options.key[1]}: there is one key",
+            "say one of them; with --stable a second sort, by the first key, keeps the order of the one before",
+        )
     if options.separator is not None and not options.lines:
         raise LaunchError("--separator is between fields of lines", "say --lines, or leave it away")
     options.input = [path for given in options.input for path in _files_named(given)]
@@ -207,9 +213,8 @@ def _plan(
     words = [_program(library_directory, options.mpi)]
     if options.record_bytes is not None:
         words += ["--record-bytes", str(parse_size(options.record_bytes))]
-    for name in ("key", "separator"):
-        value = getattr(options, name)
-        words += [f"--{name}", value] if value is not None else []
+    words += ["--key", *options.key] if options.key else []
+    words += ["--separator", options.separator] if options.separator is not None else []
     words += [f"--{name}" for name in ("lines", "parts", "stable", "unique", "count") if getattr(options, name)]
     processes = _processes(options, hosts)
     of_node = _most_of_node(options, processes, hosts)

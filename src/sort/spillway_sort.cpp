@@ -103,6 +103,9 @@ Settings parse(int argc, char** argv, std::string& report_file, std::string& inp
         record_bytes = size_of("--record-bytes", optarg);
         break;
       case 'k':
+        if (key != nullptr)
+          throw UsageFailure(std::string("--key ") + key + " and --key " + optarg + ": there is one key",
+                             "say one of them");
         key = optarg;
         break;
       case 'm':

@@ -151,6 +151,7 @@ def test_patterns(sort: Callable[..., Finished], tmp_path: Path) -> None:
         (["--lines", "--key", "2:int"], "'int' is neither a type nor an order"),
         (["--lines", "--key", "x"], "'x' is no number"),
         (["--lines", "--key", ""], "which field is it?"),
+        (["--lines", "--key", "1", "--key", "2:number"], "--key 1 and --key 2:number: there is one key"),
     ],
 )
 def test_mistakes_are_named(sort: Callable[..., Finished], tmp_path: Path, options: List[object], message: str) -> None:
