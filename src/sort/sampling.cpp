@@ -1,15 +1,19 @@
 #include "sort/sampling.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "sort/aligned_memory.h"
 #include "sort/bucket_sorter.h"
+#include "sort/failure.h"
 #include "sort/long_line.h"
 #include "storage/spill_file.h"
 
@@ -17,13 +21,16 @@ namespace spillway::sort {
 namespace {
 
 constexpr uint64_t kSamplesOfBucket = 256;
+constexpr uint64_t kSamplesOfLongLines = 64;  // at least, where each of them has to be read for its length,
+constexpr uint64_t kLongLinesOfSample = 16;   // and one of so many
 constexpr uint64_t kUsualPlaces = 4096;
 constexpr uint64_t kBytesOfPlace = 4096;  // those that begin there are looked at,
-constexpr uint64_t kBytesBehind = 4096;   // and of a line so much, if it is longer
+constexpr uint64_t kMostKeyBytes = 4096;  // and of a key so much
 constexpr uint64_t kPlacesForSize = 512;
 constexpr double kBytesOfSample = 64;                     // without its key
 constexpr uint64_t kMostSampleBytes = uint64_t{1} << 28;  // of all together: they are counted as an int
-constexpr size_t kReadsAtATime = 64;
+constexpr uint64_t kMostReadBytes = 4 << 20;              // at a time,
+constexpr uint64_t kMostReads = 64;                       // and not more than these
 
 // A part of the input whose records are looked at, and what of the file is read for that: of records of one size it
 // begins with the first one's key, and ends with the last one's.
@@ -43,8 +50,9 @@ struct Place {
 
 struct Found {
   uint64_t position;
-  uint64_t bytes;        // of the record
-  std::string_view key;  // or what was seen of it
+  uint64_t bytes;  // of the record
+  std::string_view key;
+  bool is_whole;  // the key; else it is its beginning
 };
 
 // The process's of `count` places, each in the middle of an equal part of the input.
@@ -64,7 +72,7 @@ class Places {
     for (auto number = static_cast<uint64_t>(process_); number < count_;
          number += static_cast<uint64_t>(process_count_)) {
       places.push_back(place(number));
-      if (places.size() != kReadsAtATime && number + static_cast<uint64_t>(process_count_) < count_) continue;
+      if (places.size() != reads_at_a_time() && number + static_cast<uint64_t>(process_count_) < count_) continue;
       read(places, io);
       for (const Place& read : places) function(records_of(read));
       places.clear();
@@ -72,6 +80,10 @@ class Places {
   }
 
  private:
+  size_t reads_at_a_time() const {
+    return std::clamp<uint64_t>(kMostReadBytes / (bytes_ + kMostKeyBytes), 1, kMostReads);
+  }
+
   Place place(uint64_t number) const {
     const uint64_t unit = layout_.unit_bytes();
     const double middle = (static_cast<double>(number) + 0.5) / static_cast<double>(count_);
@@ -88,9 +100,9 @@ class Places {
     place.offset = begin.offset;
     place.bytes = std::min(bytes_, left);
     const uint64_t read_from = begin.offset + layout_.key_offset();
-    const uint64_t read_to = begin.offset + (layout_.is_lines() ? std::min(place.bytes + kBytesBehind, left)
+    const uint64_t read_to = begin.offset + (layout_.is_lines() ? std::min(place.bytes + kMostKeyBytes, left)
                                                                 : place.bytes - layout_.record_bytes() +
-                                                                      layout_.key_offset() + layout_.key_bytes());
+                                                                      layout_.key_offset() + seen_of_key());
     place.read_offset = read_from / storage::kBlockBytes * storage::kBlockBytes;
     place.read_bytes = read_to - place.read_offset;
     place.is_to_end = read_to == begin.offset + left;
@@ -116,7 +128,8 @@ class Places {
       for (uint64_t from = 0; from != place.bytes; from += layout_.record_bytes())
         found.push_back({place.position + from,
                          layout_.record_bytes(),
-                         {place.at(place.offset + from + layout_.key_offset()), layout_.key_bytes()}});
+                         {place.at(place.offset + from + layout_.key_offset()), seen_of_key()},
+                         seen_of_key() == layout_.key_bytes()});
       return found;
     }
     const char* const begin = place.at(place.offset);
@@ -129,11 +142,16 @@ class Places {
       uint64_t bytes = seen;
       if (next == nullptr && !place.is_to_end)
         bytes += read_line(place.file->name, offset + seen, RecordLayout::kMostRecordBytes).size();
-      found.push_back({place.position + static_cast<uint64_t>(line - begin), bytes, layout_.key({line, seen})});
+      const std::string_view key = layout_.key({line, seen});
+      const bool is_whole = key.size() <= kMostKeyBytes && (bytes == seen || key.end() != line + seen);
+      found.push_back(
+          {place.position + static_cast<uint64_t>(line - begin), bytes, key.substr(0, kMostKeyBytes), is_whole});
       line = next != nullptr && next <= last ? next : nullptr;
     }
     return found;
   }
+
+  uint64_t seen_of_key() const { return std::min(layout_.key_bytes(), kMostKeyBytes); }
 
   static const char* after_line(const char* from, const char* end) {
     const void* found = std::memchr(from, '\n', static_cast<size_t>(end - from));
@@ -156,6 +174,7 @@ struct Samples {
   std::vector<double> footprints;
   std::vector<uint32_t> key_bytes;
   std::vector<char> keys;
+  std::vector<char> are_whole;
 };
 
 template <typename Item>
@@ -170,6 +189,34 @@ std::vector<Item> gather(MPI_Comm processes, const std::vector<Item>& own, MPI_D
   std::vector<Item> all(static_cast<size_t>(offsets.back() + counts.back()));
   MPI_Allgatherv(own.data(), own_count, type, all.data(), counts.data(), offsets.data(), type, processes);
   return all;
+}
+
+// All keys that begin as the beginning of a longer one that was sampled come into one bucket. Refuses them here where
+// they are surely too many, and not after all has been read.
+void require_room(const std::vector<Sample>& samples, const std::vector<char>& are_whole, double stored_bytes,
+                  uint64_t most_bucket_bytes) {
+  struct Group {
+    double bytes = 0;
+    double count = 0;
+  };
+  std::unordered_map<std::string_view, Group> groups;
+  double bytes = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    bytes += samples[i].bytes;
+    if (are_whole[i] != 0) continue;
+    Group& group = groups[samples[i].key];
+    group.bytes += samples[i].bytes;
+    ++group.count;
+  }
+  for (const auto& [beginning, group] : groups) {
+    const double of_group = stored_bytes * group.bytes / bytes;
+    if (of_group * (1 - 2 / std::sqrt(group.count)) <= static_cast<double>(most_bucket_bytes)) continue;
+    const auto mebibytes = [](auto value) { return std::to_string(static_cast<uint64_t>(value) >> 20) + " MiB"; };
+    throw Failure("about " + mebibytes(of_group) + " have keys whose first " + std::to_string(beginning.size()) +
+                      " bytes are the same, and only by these can they be divided; a process has room for " +
+                      mebibytes(most_bucket_bytes),
+                  "give each process more (--memory)");
+  }
 }
 
 }  // namespace
@@ -187,23 +234,30 @@ RecordSize record_size(MPI_Comm processes, const InputPlan& plan, const RecordLa
     for (const Found& found : of) seen[1] += static_cast<double>(found.bytes + 1);
   });
   MPI_Allreduce(MPI_IN_PLACE, seen, 2, MPI_DOUBLE, MPI_SUM, processes);
-  const double bytes = seen[0] == 0 ? static_cast<double>(kBytesOfPlace) : seen[1] / seen[0];
+  const double bytes = seen[0] == 0 ? static_cast<double>(RecordLayout::kMostRecordBytes) : seen[1] / seen[0];
   return {bytes, bytes - 1 + extra};
 }
 
 Splitters sample_splitters(MPI_Comm processes, const InputPlan& plan, const RecordLayout& layout, InputFiles& files,
-                           const RecordSize& size, uint64_t bucket_count, uint64_t most_bytes, AsyncIo& io) {
-  const double key_bytes = layout.is_lines() ? size.file_bytes : static_cast<double>(layout.key_bytes());
+                           const RecordSize& size, const Buckets& buckets, uint64_t most_bytes, AsyncIo& io) {
+  const double key_bytes = std::min(layout.is_lines() ? size.file_bytes : static_cast<double>(layout.key_bytes()),
+                                    static_cast<double>(kMostKeyBytes));
   const auto most = static_cast<uint64_t>(static_cast<double>(std::min(most_bytes, kMostSampleBytes)) /
                                           (key_bytes + kBytesOfSample)) +
                     1;
   const auto total = static_cast<uint64_t>(static_cast<double>(plan.total_bytes()) / size.file_bytes) + 1;
-  const uint64_t wanted = std::min({kSamplesOfBucket * bucket_count, most, total});
+  const bool has_long_lines = layout.is_lines() && size.file_bytes > static_cast<double>(kBytesOfPlace);
+  const uint64_t of_buckets = has_long_lines
+                                  ? std::clamp(total / kLongLinesOfSample, kSamplesOfLongLines * buckets.count,
+                                               kSamplesOfBucket * buckets.count)
+                                  : kSamplesOfBucket * buckets.count;
+  const uint64_t wanted = std::min({of_buckets, most, total});
   // Neighbours say little new where the input is partly sorted, but cost nothing.
   const auto in_place = static_cast<uint64_t>(static_cast<double>(kBytesOfPlace) / size.file_bytes);
   const uint64_t of_place = std::clamp<uint64_t>(in_place, 1, wanted / kUsualPlaces + 1);
   const uint64_t place_count = (wanted + of_place - 1) / of_place;
-  const uint64_t place_bytes = layout.is_lines() ? std::min(kBytesOfPlace, plan.total_bytes() / place_count + 1)
+  const uint64_t place_of_lines = has_long_lines ? static_cast<uint64_t>(size.file_bytes) : kBytesOfPlace;
+  const uint64_t place_bytes = layout.is_lines() ? std::min(place_of_lines, plan.total_bytes() / place_count + 1)
                                                  : of_place * layout.record_bytes();
   Samples own;
   Places(processes, plan, layout, files, place_count, place_bytes).for_each(io, [&](const std::vector<Found>& of) {
@@ -218,6 +272,7 @@ Splitters sample_splitters(MPI_Comm processes, const InputPlan& plan, const Reco
       own.footprints.push_back((bytes + index) / static_cast<double>(count));
       own.key_bytes.push_back(static_cast<uint32_t>(found.key.size()));
       own.keys.insert(own.keys.end(), found.key.begin(), found.key.end());
+      own.are_whole.push_back(found.is_whole ? 1 : 0);
     }
   });
   const std::vector<uint64_t> positions = gather(processes, own.positions, MPI_UINT64_T);
@@ -228,7 +283,9 @@ Splitters sample_splitters(MPI_Comm processes, const InputPlan& plan, const Reco
   std::vector<Sample> samples;
   for (size_t i = 0, at = 0; i < positions.size(); at += sizes[i++])
     samples.push_back({positions[i], {keys.data() + at, sizes[i]}, bytes[i], footprints[i]});
-  return {layout, std::move(samples), bucket_count};
+  require_room(samples, gather(processes, own.are_whole, MPI_CHAR),
+               static_cast<double>(plan.total_bytes()) / size.file_bytes * size.bucket_bytes, buckets.most_bytes);
+  return {layout, std::move(samples), buckets.count};
 }
 
 }  // namespace spillway::sort

@@ -21,9 +21,14 @@ struct RecordSize {
 RecordSize record_size(MPI_Comm processes, const InputPlan& plan, const RecordLayout& layout, InputFiles& files,
                        AsyncIo& io);
 
+struct Buckets {
+  uint64_t count;
+  uint64_t most_bytes;  // that there is room for in one
+};
+
 // Collective: reads places all over the input, and finds the same splitters in all processes. Samples take about
-// `most_bytes` of each.
+// `most_bytes` of each, as only the beginnings of long keys are used. Throws Failure where too many have the same one.
 Splitters sample_splitters(MPI_Comm processes, const InputPlan& plan, const RecordLayout& layout, InputFiles& files,
-                           const RecordSize& size, uint64_t bucket_count, uint64_t most_bytes, AsyncIo& io);
+                           const RecordSize& size, const Buckets& buckets, uint64_t most_bytes, AsyncIo& io);
 
 }  // namespace spillway::sort

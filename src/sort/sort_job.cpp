@@ -228,8 +228,8 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   const InputPlan plan(std::move(listed), memory.block_bytes, Dealer::tail_bytes(layout));
   InputFiles files(plan);
   const Splitters splitters = or_end(end_of_job, output, [&] {
-    return sample_splitters(MPI_COMM_WORLD, plan, layout, files, size, memory.bucket_count, settings.memory_bytes / 16,
-                            io);
+    return sample_splitters(MPI_COMM_WORLD, plan, layout, files, size, {memory.bucket_count, memory.heap_bytes},
+                            settings.memory_bytes / 16, io);
   });
   const uint64_t sampled_ns = base::now_ns();
   const StageDisk sample_disk = end_stage();

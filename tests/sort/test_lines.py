@@ -110,6 +110,35 @@ def test_long_lines(sort: Callable[..., Finished], tmp_path: Path, memory: str) 
     assert (tmp_path / "sorted").read_bytes() == as_gnu_sort_has_it("-s", [tmp_path / "lines"])
 
 
+def write_long_lines(path: Path, count: int, size: int, in_common: int) -> None:
+    """Of which so many bytes at the beginning are the same."""
+    source = random.Random(7)
+    letters = bytes(source.choices(range(97, 123), k=size))
+    with open(path, "wb") as file:
+        for _ in range(count):
+            own = bytes(source.choices(range(97, 123), k=20))
+            file.write(letters[:in_common] + own + letters[in_common + len(own) :] + b"\n")
+
+
+@pytest.mark.parametrize(("count", "size", "in_common"), [(2500, 50_000, 0), (300, 200_000, 300)])
+def test_long_lines_that_are_spilled(
+    sort: Callable[..., Finished], tmp_path: Path, count: int, size: int, in_common: int
+) -> None:
+    write_long_lines(tmp_path / "lines", count, size, in_common)
+    sort("--output", tmp_path / "sorted", "--lines", "-n", 2, "--memory", SPILLED, tmp_path / "lines")
+    assert (tmp_path / "sorted").read_bytes() == as_gnu_sort_has_it("-s", [tmp_path / "lines"])
+
+
+def test_lines_that_differ_late_are_refused_before_they_are_read(sort: Callable[..., Finished], tmp_path: Path) -> None:
+    write_long_lines(tmp_path / "lines", 300, 200_000, 150_000)
+    words = ["--output", tmp_path / "sorted", "--lines", "-n", 2, "--memory", SPILLED, tmp_path / "lines"]
+    message = sort(*words, status=1).stderr
+    assert (
+        "about 57 MiB have keys whose first 4096 bytes are the same, and only by these can they be divided" in message
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lines"]
+
+
 @pytest.mark.parametrize("text", [b"", b"\n", b"one", b"\n\nb\n\na", b"\0\n\0\0\n"])
 def test_little_text(sort: Callable[..., Finished], tmp_path: Path, text: bytes) -> None:
     (tmp_path / "text").write_bytes(text)
