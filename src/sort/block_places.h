@@ -1,13 +1,27 @@
 // Which sorter and which of its staging buffers a block goes to, by its number alone: equations 1 and 2 of
-// hybrid-sort.txt, section 4.3, for any list of sorters. They take turns; where those of different nodes follow one
-// another in the list, nodes take turns, too.
+// hybrid-sort.txt, section 4.3, for any list of sorters. They take turns, and so do nodes in the order that
+// nodes_in_turn() gives them, however ranks were placed.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
 namespace spillway::sort {
+
+// One of each node, then the next one of each, while there are some. `nodes` has each sorter's.
+inline std::vector<int> nodes_in_turn(const std::vector<int>& sorters, const std::vector<int>& nodes) {
+  std::map<int, size_t> of_node;
+  std::vector<std::pair<size_t, int>> turns;
+  for (size_t i = 0; i < sorters.size(); ++i) turns.emplace_back(of_node[nodes[i]]++, sorters[i]);
+  std::stable_sort(turns.begin(), turns.end(), [](const auto& one, const auto& two) { return one.first < two.first; });
+  std::vector<int> in_turn;
+  for (const auto& [turn, sorter] : turns) in_turn.push_back(sorter);
+  return in_turn;
+}
 
 class BlockPlaces {
  public:

@@ -1,10 +1,10 @@
 #include "sort/staging.h"
 
+#include <mpi.h>
 #include <spillway/pgas.h>
 
 #include <algorithm>
-#include <string>
-#include <utility>
+#include <cstddef>
 
 #include "sort/failure.h"
 #include "storage/spill_file.h"
@@ -17,15 +17,27 @@ constexpr size_t kBell = 1;
 
 }  // namespace
 
-Staging::Staging(std::vector<int> sorters, uint64_t slots, uint64_t slot_bytes)
-    : places_(std::move(sorters), slots), slot_bytes_(slot_bytes) {
+Staging::Staging(const std::vector<int>& sorters, uint64_t slots, uint64_t slot_bytes)
+    : words_(static_cast<uint64_t*>(pgas_calloc(2 + slots, sizeof(uint64_t)))),
+      memory_(static_cast<char*>(pgas_align(storage::kBlockBytes, slots * slot_bytes))),
+      places_(in_turn(sorters), slots),
+      slot_bytes_(slot_bytes) {
   const std::vector<int>& turns = places_.sorters();
   turn_ = static_cast<uint64_t>(std::find(turns.begin(), turns.end(), pgas_my_pe()) - turns.begin());
-  words_ = static_cast<uint64_t*>(pgas_calloc(2 + slots, sizeof(uint64_t)));
-  memory_ = static_cast<char*>(pgas_align(storage::kBlockBytes, slots * slot_bytes_));
+  for (int pe = 0; pe < pgas_n_pes(); ++pe) is_all_direct_ &= pgas_ptr(words_, pe) != nullptr;
+}
+
+// A node is known by its first PE.
+std::vector<int> Staging::in_turn(const std::vector<int>& sorters) const {
   if (words_ == nullptr || memory_ == nullptr)
     throw Failure("no room for staging buffers in symmetric memory", "give each process more (--memory)");
-  for (int pe = 0; pe < pgas_n_pes(); ++pe) is_all_direct_ &= pgas_ptr(words_, pe) != nullptr;
+  int own = 0;
+  while (pgas_ptr(words_, own) == nullptr) ++own;
+  std::vector<int> of_pes(static_cast<size_t>(pgas_n_pes()));
+  MPI_Allgather(&own, 1, MPI_INT, of_pes.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  std::vector<int> nodes;
+  for (const int sorter : sorters) nodes.push_back(of_pes[static_cast<size_t>(sorter)]);
+  return nodes_in_turn(sorters, nodes);
 }
 
 Staging::~Staging() {

@@ -20,8 +20,8 @@ class Staging {
  public:
   using Place = BlockPlaces::Place;
 
-  // Collective. `sorters` are PEs, as they take turns.
-  Staging(std::vector<int> sorters, uint64_t slots, uint64_t slot_bytes);
+  // Collective. `sorters` are PEs, which are the ranks of MPI_COMM_WORLD.
+  Staging(const std::vector<int>& sorters, uint64_t slots, uint64_t slot_bytes);
   // Collective.
   ~Staging();
   Staging(const Staging&) = delete;
@@ -67,11 +67,13 @@ class Staging {
  private:
   uint64_t* status(uint64_t slot) const { return words_ + 2 + slot; }
 
+  std::vector<int> in_turn(const std::vector<int>& sorters) const;
+
+  uint64_t* words_;  // the counter, the bell, and the state of each slot
+  char* memory_;
   const BlockPlaces places_;
   const uint64_t slot_bytes_;
   uint64_t turn_ = 0;  // this PE's among the sorters
-  uint64_t* words_;    // the counter, the bell, and the state of each slot
-  char* memory_;
   bool is_all_direct_ = true;
 };
 
