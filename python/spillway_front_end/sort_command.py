@@ -158,7 +158,8 @@ def _program(library_directory: str, mpi: str) -> str:
 def _disk(of_stage: Dict[str, Any], seconds: float) -> str:
     moved = (of_stage["read_bytes"] + of_stage["written_bytes"]) / max(seconds, 1e-9)
     busy = "" if of_stage["busy"] is None else f", disk busy {of_stage['busy']:.0%}"
-    return f"{format_size(moved)}/s read and written{busy}"
+    of_rate = "" if of_stage["of_rate"] is None else f", {of_stage['of_rate']:.0%} of its rate"
+    return f"{format_size(moved)}/s read and written{busy}{of_rate}"
 
 
 def _page(report: Dict[str, Any], options: argparse.Namespace) -> str:
@@ -176,6 +177,9 @@ def _page(report: Dict[str, Any], options: argparse.Namespace) -> str:
         if name == "distribute" and report["sorters_distribute_s"]:
             lines[-1] += f", {report['deal_out_s'] / report['sorters_distribute_s']:.0%} of the time dealing out"
     lines.append(f"  read {format_size(report['read_bytes'])}, written {format_size(report['written_bytes'])}")
+    if report["device_rate"] is not None:
+        rates = (format_size(report["device_rate"][name]) for name in ("read", "written"))
+        lines[-1] += "; the spill disk's rate: read {}/s, write {}/s".format(*rates)
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 #include <spillway/pgas.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "sort/bucket_table.h"
 #include "sort/dealer.h"
+#include "sort/device_rate.h"
 #include "sort/device_use.h"
 #include "sort/distribution.h"
 #include "sort/failure.h"
@@ -32,6 +34,11 @@
 
 namespace spillway::sort {
 namespace {
+
+// A device's rate: of less its cache tells, and a larger part of the input would take time.
+constexpr uint64_t kLeastToMeasure = 4'000'000'000;
+constexpr uint64_t kPartToMeasure = 32;
+constexpr uint64_t kMostToMeasure = uint64_t{256} << 20;
 
 double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
@@ -98,7 +105,8 @@ class StageEnd {
   StageEnd(const AsyncIo& io, std::vector<std::string> paths) : io_(io), devices_(paths) {}
 
   StageDisk operator()() {
-    const StageDisk stage{io_.read_bytes() - read_bytes_, io_.written_bytes() - written_bytes_, devices_.since_last()};
+    const StageDisk stage{
+        io_.read_bytes() - read_bytes_, io_.written_bytes() - written_bytes_, devices_.since_last(), {}};
     read_bytes_ = io_.read_bytes();
     written_bytes_ = io_.written_bytes();
     return stage;
@@ -111,11 +119,40 @@ class StageEnd {
   uint64_t written_bytes_ = 0;
 };
 
-StageDisk of_all(const StageDisk& own) {
+bool are_on_one_device(const std::string& path, const std::string& other) {
+  struct stat status[2] = {};
+  return stat(path.c_str(), &status[0]) == 0 && stat(other.c_str(), &status[1]) == 0 &&
+         status[0].st_dev == status[1].st_dev;
+}
+
+// The rate of the devices under spill directories, if the sort is so large that it takes little time beside it. All of
+// a device's processes measure at once. Not those of devices that others know nothing of.
+std::optional<DeviceRate> measure_devices(const Settings& settings, uint64_t total_bytes) {
+  if (total_bytes < kLeastToMeasure) return {};
+  const uint64_t of_device = std::min(total_bytes / kPartToMeasure, kMostToMeasure);
+  const char* const directory = settings.spill_directory.c_str();
+  const auto own_bytes = of_device / static_cast<uint64_t>(sum_of_sharers(directory, 1));
+  MPI_Barrier(MPI_COMM_WORLD);
+  const std::optional<DeviceRate> own = measure_device(settings.spill_directory, own_bytes);
+  const DeviceRate all{over_all(own ? own->read : 0, MPI_SUM), over_all(own ? own->written : 0, MPI_SUM)};
+  return over_all(own ? 1 : 0, MPI_MIN) > 0 ? std::optional(all) : std::nullopt;
+}
+
+// What of a stage is on the device of the spill directory.
+struct OnDevice {
+  bool is_read;
+  bool is_written;
+};
+
+StageDisk of_all(const StageDisk& own, OnDevice there, const std::optional<DeviceRate>& rate, double stage_s) {
   const double known = over_all(own.busy ? 1 : 0, MPI_SUM);
   const double busy = over_all(own.busy.value_or(0), MPI_SUM);
-  return {sum_of_all(own.read_bytes), sum_of_all(own.written_bytes),
-          known > 0 ? std::optional<double>(busy / known) : std::nullopt};
+  StageDisk all{sum_of_all(own.read_bytes), sum_of_all(own.written_bytes), {}, {}};
+  if (known > 0) all.busy = busy / known;
+  const auto read = static_cast<double>(sum_of_all(there.is_read ? own.read_bytes : 0));
+  const auto written = static_cast<double>(sum_of_all(there.is_written ? own.written_bytes : 0));
+  if (rate && stage_s > 0) all.of_rate = (read / rate->read + written / rate->written) / stage_s;
+  return all;
 }
 
 std::vector<uint64_t> sums_of_all(std::vector<uint64_t> values) {
@@ -221,6 +258,11 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   make_output(static_cast<uint64_t>(static_cast<double>(total_bytes) / size.file_bytes));
   if (!memory.is_in_memory)
     require_spill_room(settings.spill_directory, is_sorter ? stored_bytes / sorter_count : 0, *output);
+  std::optional<DeviceRate> device_rate;
+  if (!memory.is_in_memory)
+    device_rate = or_end(end_of_job, output, [&] { return measure_devices(settings, total_bytes); });
+  const bool is_input_there = are_on_one_device(listed.front().path, settings.spill_directory);
+  const bool is_output_there = are_on_one_device(directory_of(settings.output), settings.spill_directory);
   report.is_in_memory = memory.is_in_memory;
   report.buckets = memory.bucket_count;
 
@@ -309,9 +351,10 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   report.barrier_s = of_sorters(distributed_ns - dealt_ns);
   report.read_bytes = sum_of_all(io.read_bytes());
   report.written_bytes = sum_of_all(io.written_bytes());
-  report.sample_disk = of_all(sample_disk);
-  report.distribute_disk = of_all(distribute_disk);
-  report.finish_disk = of_all(finish_disk);
+  report.device_rate = device_rate;
+  report.sample_disk = of_all(sample_disk, {is_input_there, false}, device_rate, report.sample_s);
+  report.distribute_disk = of_all(distribute_disk, {is_input_there, true}, device_rate, report.distribute_s);
+  report.finish_disk = of_all(finish_disk, {true, is_output_there}, device_rate, report.finish_s);
   store.reset();
   if (groups) groups->free();
   pgas_finalize();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mpi_program/end_of_job.h"
+#include "sort/device_rate.h"
 #include "sort/record_layout.h"
 
 namespace spillway::sort {
@@ -30,11 +31,13 @@ struct Settings {
 };
 
 // What a stage reads and writes, and how much of its time the busiest disk of a process is busy, on average over those
-// that know one (DeviceUse); nothing where none does.
+// that know one (DeviceUse); nothing where none does. And the part of its time that what it reads from and writes to
+// the devices under spill directories takes these at DeviceRate.
 struct StageDisk {
   uint64_t read_bytes;
   uint64_t written_bytes;
   std::optional<double> busy;
+  std::optional<double> of_rate;
 };
 
 // Of the whole job; times of a phase are the longest process's, unless they are sums.
@@ -63,6 +66,7 @@ struct Report {
   StageDisk sample_disk;
   StageDisk distribute_disk;
   StageDisk finish_disk;
+  std::optional<DeviceRate> device_rate;  // of the devices under all spill directories together, where it was measured
 };
 
 // Collective, between MPI_Init() and MPI_Finalize(), and not between pgas_init() and pgas_finalize(). Throws Failure,

@@ -11,6 +11,7 @@
 #include <exception>
 #include <fstream>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 namespace {
 
 using spillway::sort::Delivery;
+using spillway::sort::DeviceRate;
 using spillway::sort::EqualKeys;
 using spillway::sort::RecordLayout;
 using spillway::sort::Report;
@@ -179,10 +181,17 @@ Settings parse(int argc, char** argv, std::string& report_file, std::string& inp
           token};
 }
 
+std::string text_of(const std::optional<double>& number) { return number ? std::to_string(*number) : "null"; }
+
 std::string text_of(const StageDisk& disk) {
-  const std::string busy = disk.busy ? std::to_string(*disk.busy) : "null";
   return "{\"read_bytes\": " + std::to_string(disk.read_bytes) +
-         ", \"written_bytes\": " + std::to_string(disk.written_bytes) + ", \"busy\": " + busy + "}";
+         ", \"written_bytes\": " + std::to_string(disk.written_bytes) + ", \"busy\": " + text_of(disk.busy) +
+         ", \"of_rate\": " + text_of(disk.of_rate) + "}";
+}
+
+std::string text_of(const std::optional<DeviceRate>& rate) {
+  if (!rate) return "null";
+  return "{\"read\": " + std::to_string(rate->read) + ", \"written\": " + std::to_string(rate->written) + "}";
 }
 
 // Whoever reads it sees whether it is there and whole: the output is, in any case.
@@ -210,6 +219,7 @@ void write_report(const Report& report, const std::string& path) {
       {"sample_disk", text_of(report.sample_disk)},
       {"distribute_disk", text_of(report.distribute_disk)},
       {"finish_disk", text_of(report.finish_disk)},
+      {"device_rate", text_of(report.device_rate)},
   };
   std::ofstream file(path);
   const char* separator = "{";

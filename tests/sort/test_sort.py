@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -74,6 +75,33 @@ def test_through_the_spill_directory(sort: Callable[..., Finished], tmp_path: Pa
     assert [disk["read_bytes"] >= size for disk in disks] == [False, True, True]
     assert [disk["written_bytes"] >= 0.9 * size for disk in disks] == [False, True, True]
     assert all(disk["busy"] is None or 0 <= disk["busy"] <= 1 for disk in disks)
+    assert report["device_rate"] is None and all(disk["of_rate"] is None for disk in disks)
+
+
+@pytest.mark.libraries_in_turn
+def test_the_page_says_what_part_of_the_rate_of_the_spill_disk_is_reached(
+    sort: Callable[..., Finished], tmp_path: Path, spill_dir: Path
+) -> None:
+    """Of an input that is large enough, and spilled. Nearly nothing of this one is: all of its records are the same."""
+    source = tmp_path / "zeros"
+    source.touch()
+    os.truncate(source, 4_000_000_000)
+    options = ["--memory", SPILLED_MEMORY, "-n", 2, "--unique", "--record-bytes", 1000]
+    page = ["--summary-file", tmp_path / "page"]
+    sort("--output", tmp_path / "sorted", *options, *page, "--summary", "json", source)
+    report = json.loads((tmp_path / "page").read_text())
+    assert (report["in_memory"], report["output_records"]) == (False, 1)
+    rate = report["device_rate"]
+    assert rate["read"] > 1e6 and rate["written"] > 1e6
+    is_one_device = tmp_path.stat().st_dev == spill_dir.stat().st_dev
+    there = {"sample": (is_one_device, False), "distribute": (is_one_device, True), "finish": (True, is_one_device)}
+    for stage, (is_read, is_written) in there.items():
+        disk = report[f"{stage}_disk"]
+        least_s = is_read * disk["read_bytes"] / rate["read"] + is_written * disk["written_bytes"] / rate["written"]
+        assert disk["of_rate"] == pytest.approx(least_s / report[f"{stage}_s"], rel=0.01, abs=0.001)
+    sort("--output", tmp_path / "sorted", *options, *page, source)
+    assert re.search(r"read and deal out .*, \d+% of its rate", (tmp_path / "page").read_text())
+    assert re.search(r"the spill disk's rate: read .*/s, write .*/s", (tmp_path / "page").read_text())
 
 
 @pytest.mark.parametrize("memory", ["256M", SPILLED_MEMORY])
