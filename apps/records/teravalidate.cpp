@@ -1,9 +1,16 @@
 // teravalidate: says whether records of the sort benchmark are sorted, with the figures of its program valsort.
 #include <getopt.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <spillway/record_files.hpp>
+#include <string>
+#include <vector>
 
 #include "option_values.h"
 #include "program.h"
@@ -16,7 +23,8 @@ using namespace apps::records;
 
 constexpr char kHelp[] = R"(usage: teravalidate [options] FILE...
 
-Reads records of 100 bytes, those of the second file after those of the first and so on. Prints how many there are, their
+Reads records of 100 bytes, those of the second file after those of the first and so on. A directory stands for the files
+that its manifest.json names (spillway sort --parts), without one for those in it, by name. Prints how many there are, their
 checksum (the sum of their CRC-32, in hexadecimal), and how many have the key, their first 10 bytes, of the one before.
 Fails where a key is smaller than the one before; records are numbered from 0.
 
@@ -25,6 +33,34 @@ Fails where a key is smaller than the one before; records are numbered from 0.
 )";
 constexpr option kOptions[] = {{"checksum", required_argument, nullptr, 'c'}, {"help", no_argument, nullptr, 'h'}, {}};
 constexpr uint64_t kSplitBytes = 1 << 30;
+
+namespace fs = std::filesystem;
+
+// In the order that the manifest has them.
+std::vector<std::string> parts_of(const fs::path& directory) {
+  std::vector<std::string> paths;
+  if (std::ifstream manifest(directory / "manifest.json"); manifest) {
+    const std::string text(std::istreambuf_iterator<char>(manifest), {});
+    const std::regex name("\"name\": \"([^\"]+)\"");
+    for (std::sregex_iterator found(text.begin(), text.end(), name); found != std::sregex_iterator(); ++found)
+      paths.push_back((directory / (*found)[1].str()).string());
+    return paths;
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory))
+    if (entry.is_regular_file() && entry.path().filename().string()[0] != '.') paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::vector<std::string> files_of(const std::vector<std::string>& named) {
+  std::vector<std::string> files;
+  for (const std::string& path : named) {
+    const std::vector<std::string> of_path = fs::is_directory(path) ? parts_of(path) : std::vector<std::string>{path};
+    if (of_path.empty()) throw std::runtime_error("there are no files in " + path);
+    files.insert(files.end(), of_path.begin(), of_path.end());
+  }
+  return files;
+}
 
 void run(int argc, char** argv) {
   std::string expected;
@@ -35,7 +71,7 @@ void run(int argc, char** argv) {
     expected = optarg;
   }
   if (optind == argc) throw apps::UsageError("a FILE is needed; --help explains");
-  const spillway::mpid::RecordSplits splits({argv + optind, argv + argc}, kRecordBytes, kSplitBytes);
+  const spillway::mpid::RecordSplits splits(files_of({argv + optind, argv + argc}), kRecordBytes, kSplitBytes);
   RecordOrder order;
   splits.for_each_record(0, 1, [&](std::string_view record) { order.add(record.data()); });
   const std::string checksum = hexadecimal(order.checksum());

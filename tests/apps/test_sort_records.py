@@ -1,5 +1,6 @@
 """teragen and teravalidate, compared with what is known of gensort and valsort."""
 
+import json
 from pathlib import Path
 from typing import Callable, List
 
@@ -60,6 +61,27 @@ def test_several_files_are_read_as_one(validate: Validate) -> None:
     finished = validate(records[:1000], [], records[1000:2500], records[2500:])
     assert finished.stdout == figures(records)
     assert "Duplicate keys: 1\n" in finished.stdout
+
+
+@pytest.mark.parametrize("has_manifest", [True, False])
+def test_a_directory_is_the_files_in_it(
+    run: Runner, program: Callable[[str], Path], tmp_path: Path, has_manifest: bool
+) -> None:
+    """In the order of the manifest that `spillway sort --parts` writes, or of their names."""
+    records = sorted(generated_records(0, 3000, is_ascii=False, is_skewed=False))
+    names = ["b", "c", "a"] if has_manifest else ["a", "b", "c"]
+    for name, some in zip(names, (records[:1000], [], records[1000:])):
+        (tmp_path / name).write_bytes(b"".join(some))
+    if has_manifest:
+        parts = [{"name": name, "records": 0, "bytes": 0} for name in names]
+        (tmp_path / "manifest.json").write_text(json.dumps({"records": 3000, "bytes": 300000, "parts": parts}))
+    (tmp_path / ".hidden").write_text("?")
+    assert run(program("teravalidate"), tmp_path).stdout == figures(records)
+
+
+def test_a_directory_without_files_is_named(run: Runner, program: Callable[[str], Path], tmp_path: Path) -> None:
+    finished = run(program("teravalidate"), tmp_path, status=1)
+    assert finished.stderr == f"teravalidate: there are no files in {tmp_path}\n"
 
 
 @pytest.mark.parametrize("place", [0, 1499, 2998])

@@ -1,5 +1,6 @@
 """Disks that cannot be read, or are full in the middle of a sort: named, and nothing is left. It takes root."""
 
+import contextlib
 import fcntl
 import os
 import re
@@ -99,17 +100,66 @@ def test_a_spill_file_that_cannot_be_read(
     expect_the_end(job, cause, tmp_path)
 
 
+def fill(folder: Path) -> None:
+    with open(folder / "other", "wb", buffering=0) as other:
+        with contextlib.suppress(OSError):
+            while other.write(bytes(MIB)) == MIB:
+                pass
+
+
 def test_a_spill_directory_that_others_fill(
     start_sort: Callable[..., subprocess.Popen], tmp_path: Path, disk: Disk, gate: Gate
 ) -> None:
     job = start_sort(disk.folder)
-    with open(disk.folder / "other", "wb", buffering=0) as other:
-        try:
-            while other.write(bytes(MIB)) == MIB:
-                pass
-        except OSError:
-            pass
-        gate.open()
-        cause = rf"write the spill file in {disk.folder} at byte \d+: No space left on device"
-        expect_the_end(job, cause, tmp_path)
+    fill(disk.folder)
+    gate.open()
+    cause = rf"write the spill file in {disk.folder} at byte \d+: No space left on device"
+    expect_the_end(job, cause, tmp_path)
     assert names_in(disk.folder) == ["lost+found", "other"]
+
+
+@pytest.fixture
+def start_sort_to(
+    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, gate: Gate
+) -> Callable[..., subprocess.Popen]:
+    """start_sort_to(folder, options): the same, whose processes wait before they write there a second time."""
+
+    def start(folder: Path, options: List[str]) -> subprocess.Popen:
+        source = written(tmp_path / "records", records(random_keys(1_600_000)))
+        own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", "96M", "-n", 2, *options]
+        words = [spillway, "sort", *own, "--output", folder / "sorted", source]
+        held = gate.before("write", folder / ".sorted.spillway-", number=2, least_bytes=BLOCK_BYTES)
+        job = run.start(words, env=held)
+        gate.wait_for_one(job)
+        return job
+
+    return start
+
+
+@pytest.mark.parametrize("options", [["--unique"], ["--unique", "--parts"]])
+def test_a_disk_that_others_fill_while_an_output_of_unknown_size_is_written(
+    start_sort_to: Callable[..., subprocess.Popen], tmp_path: Path, disk: Disk, gate: Gate, options: List[str]
+) -> None:
+    job = start_sort_to(disk.folder, options)
+    fill(disk.folder)
+    gate.open()
+    cause = rf"write {disk.folder}/\.sorted\.spillway-[^ :]+( at byte \d+)?: No space left on device"
+    expect_the_end(job, cause, tmp_path)
+    assert names_in(disk.folder) == ["lost+found", "other"]
+
+
+@pytest.mark.parametrize("options", [[], ["--unique"], ["--parts"]])
+def test_an_output_that_cannot_be_written(
+    start_sort_to: Callable[..., subprocess.Popen], tmp_path: Path, disk: Disk, gate: Gate, options: List[str]
+) -> None:
+    """The device has become smaller: what is written beyond its end is an I/O error."""
+    job = start_sort_to(disk.folder, options)
+    [device] = subprocess.run(
+        ["losetup", "--associated", disk.image, "--noheadings", "--output", "NAME"], capture_output=True, text=True
+    ).stdout.split()
+    os.truncate(disk.image, 32 * MIB)
+    subprocess.run(["losetup", "--set-capacity", device], check=True)
+    gate.open()
+    cause = rf"write {disk.folder}/\.sorted\.spillway-\S+ at byte \d+: Input/output error"
+    expect_the_end(job, cause, tmp_path)
+    assert names_in(disk.folder) == ["lost+found"]

@@ -8,7 +8,7 @@ import resource
 import signal
 import subprocess
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List
+from typing import Callable, Dict, Iterator, List, Sequence
 
 import numpy
 import pytest
@@ -348,15 +348,15 @@ def partial_output(tmp_path: Path) -> Path:
 def start_spilled_sort(
     run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, gate: Gate
 ) -> Callable[..., subprocess.Popen]:
-    """start_spilled_sort(stage, *sources): in which its processes wait. Its output is begun."""
+    """start_spilled_sort(stage, *sources, options=): in which its processes wait. Its output is begun."""
     stages = {
         "sample": gate.before("read", f"{tmp_path}/"),
         "start": gate.before("read", f"{tmp_path}/", least_bytes=BLOCK_BYTES),
         "end": gate.before("write", partial_output(tmp_path), number=2, least_bytes=BLOCK_BYTES),
     }
 
-    def start(stage: str, *sources: Path) -> subprocess.Popen:
-        own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", SPILLED_MEMORY, "-n", 2]
+    def start(stage: str, *sources: Path, options: Sequence[str] = ()) -> subprocess.Popen:
+        own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", SPILLED_MEMORY, "-n", 2, *options]
         job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", *sources], env=stages[stage])
         gate.wait_for_one(job)
         assert list(tmp_path.glob(partial_output(tmp_path).name + "*"))
@@ -445,7 +445,9 @@ def test_more_files_than_a_command_line_has_room_for(sort: Callable[..., Finishe
     expect_sorted(tmp_path / "sorted", [whole])
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "options"), [(signal.SIGKILL, []), (signal.SIGTERM, []), (signal.SIGKILL, ["--parts"])]
+)
 @pytest.mark.parametrize("stage", ["start", "end"])
 def test_a_killed_process_ends_the_sort_and_leaves_nothing(
     run: Runner,
@@ -455,9 +457,10 @@ def test_a_killed_process_ends_the_sort_and_leaves_nothing(
     tmp_path: Path,
     stage: str,
     number: int,
+    options: List[str],
 ) -> None:
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
-    job = start_spilled_sort(stage, source)
+    job = start_spilled_sort(stage, source, options=options)
     os.kill(process_named(f"spillway-sort-{flavour}", run.mark), number)
     gate.open()
     outcome_within(job, LIMIT_S)

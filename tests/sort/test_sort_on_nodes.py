@@ -160,13 +160,22 @@ def test_an_output_on_the_disk_that_is_spilled_to_shares_its_room(
     assert [path.name for path in little_disk.iterdir()] == ["lost+found"]
 
 
+@pytest.mark.parametrize("shares_memory", [True, False])
 @pytest.mark.parametrize("memory", ["48M", "512M"])
 def test_a_killed_process_of_the_second_node_ends_the_sort_and_leaves_nothing(
-    run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, gate: Gate, memory: str
+    run: Runner,
+    spillway: Path,
+    flavour: str,
+    spill_dir: Path,
+    tmp_path: Path,
+    gate: Gate,
+    memory: str,
+    shares_memory: bool,
 ) -> None:
     source = written(tmp_path / "records", records(random_keys(2_000_000)))
     own = ["--mpi", flavour, "--spill-dir", spill_dir, "--memory", memory, "-n", 2, "--ranks-per-node", 1]
     held = gate.before("read", source, least_bytes=BLOCK_BYTES)
+    held |= {} if shares_memory else {"PGAS_PES_PER_NODE": "1"}
     job = run.start([spillway, "sort", *own, "--output", tmp_path / "sorted", source], env=held)
     gate.wait_for_one(job)
     victim = process_of_rank(1, f"spillway-sort-{flavour}", run.mark)
