@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -37,6 +37,8 @@ class Delivery(NamedTuple):
 DELIVERIES = [
     Delivery("one-sided", ["--delivery", "one-sided"]),
     Delivery("two-sided", ["--delivery", "two-sided"]),
+    # The paper's own, to the letter: a receiver has one receive at a time.
+    Delivery("two-sided, one receive (the paper's)", ["--delivery", "two-sided-one-receive"]),
 ]
 TWO_SIDED_PROCESSES = 3  # at least: a reader, a receiver and a sorter
 # What `spillway sort` does by itself, beside those whose readers only read.
@@ -57,6 +59,8 @@ CASES = {
     "memory": Case("from memory to buckets in memory", True, True, 3, 1),
     "sorters": Case("from memory to buckets in memory, one more that sorts", True, True, 4, 1),
     "disk": Case("from disk to buckets on disk", False, False, 3, 1),
+    "devices": Case("from memory to buckets on disk", True, False, 3, 1),
+    "spilled": Case("from disk to buckets on disk, all read and sort", False, False, 2, 0),
     "cores": Case("from memory to buckets in memory, a core for each process", True, True, 2, 1),
     "nodes": Case("from memory to buckets in memory of another node", True, True, 4, 2, 2),
 }
@@ -92,6 +96,7 @@ class Comparison:
         self.deliveries = [*DELIVERIES, NO_READERS] if case.nodes == 1 else DELIVERIES
         if case.processes < TWO_SIDED_PROCESSES:
             self.deliveries = DELIVERIES[:1]
+        self.two_sided = [delivery.name for delivery in self.deliveries if delivery.name.startswith("two-sided")]
         self.samples: Dict[str, List[Sample]] = {delivery.name: [] for delivery in self.deliveries}
 
     def run_all(self, source: Path, checksum: str, repeats: int) -> None:
@@ -145,19 +150,18 @@ class Comparison:
             total = Spread([sample.total_s for sample in samples])
             row = [delivery.name, str(samples[0].sorters), stage.text(), *(share.text(0) for share in shares)]
             rows.append([*row, other.text(0), total.text()])
-        ratio, overlap = self.ratio(), self.overlap("one-sided")
+        overlap = self.overlap("one-sided")
         text += table(rows) + "\n"
-        if ratio is not None:
-            text += f"  two-sided / one-sided, read stage >= {LEAST_RATIO}: {ratio.text()}: "
+        for name in self.two_sided:
+            ratio = self.ratio(name)
+            text += f"  {name} / one-sided, read stage >= {LEAST_RATIO}: {ratio.text()}: "
             text += verdict(ratio.median >= LEAST_RATIO) + "\n"
         text += f"  dealing out / read stage, one-sided >= {LEAST_OVERLAP}: {overlap.text()}: "
         return text + verdict(overlap.median >= LEAST_OVERLAP) + "\n"
 
-    def ratio(self) -> Optional[Spread]:
+    def ratio(self, name: str) -> Spread:
         """Of runs in the same repeat."""
-        if "two-sided" not in self.samples:
-            return None
-        pairs = zip(self.samples["two-sided"], self.samples["one-sided"])
+        pairs = zip(self.samples[name], self.samples["one-sided"])
         return Spread([two.stage_s / one.stage_s for two, one in pairs])
 
     def overlap(self, name: str) -> Spread:
@@ -165,8 +169,8 @@ class Comparison:
 
     def as_json(self) -> Dict[str, object]:
         samples = {name: [sample._asdict() for sample in some] for name, some in self.samples.items()}
-        ratio = self.ratio()
-        return {**self.case._asdict(), "samples": samples, "ratio": None if ratio is None else ratio.as_json()}
+        ratios = {name: self.ratio(name).as_json() for name in self.two_sided}
+        return {**self.case._asdict(), "samples": samples, "ratios": ratios}
 
 
 def parse() -> argparse.Namespace:

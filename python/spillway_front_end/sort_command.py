@@ -90,7 +90,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add(
         "--delivery",
-        choices=("one-sided", "two-sided"),
+        choices=("one-sided", "two-sided", "two-sided-one-receive"),
         default="one-sided",
         help="how blocks get to those who sort; two-sided, with processes that only read and one on each node that "
         "only receives, is there for comparison",

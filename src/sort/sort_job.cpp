@@ -217,7 +217,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
     throw UsageFailure(std::to_string(settings.readers) + " of " + std::to_string(processes) + " processes only read",
                        "leave some to sort");
   std::optional<TwoSidedGroups> groups;
-  if (settings.delivery == Delivery::two_sided) groups = TwoSidedGroups::make(settings.readers);
+  if (settings.delivery != Delivery::one_sided) groups = TwoSidedGroups::make(settings.readers);
   const bool is_reader = settings.readers == 0 || process < settings.readers;
   const bool is_sorter = groups ? groups->part == TwoSidedGroups::Part::sorter : process >= settings.readers;
   const uint64_t sorter_count = sum_of_all(is_sorter ? 1 : 0);
@@ -285,7 +285,10 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   ReadStageTimes times;
   uint64_t dealt_ns = 0;
   if (groups) {
-    TwoSidedDistribution distribution(plan, files, dealer, *groups, io, progress, memory.slots, memory.slot_bytes);
+    using Receives = TwoSidedReceiver::Receives;
+    TwoSidedDistribution distribution(
+        plan, files, dealer, *groups, io, progress, memory.slots, memory.slot_bytes,
+        settings.delivery == Delivery::two_sided_one_receive ? Receives::one : Receives::several);
     or_end(end_of_job, output, [&] { distribution.run(); });
     times = distribution.times();
     dealt_ns = base::now_ns();

@@ -15,7 +15,7 @@ namespace spillway::sort {
 inline constexpr const char* kWantOfMemory =
     "not enough memory\n  Remedy: use fewer processes (-n), or a smaller --memory.";
 
-enum class Delivery { one_sided, two_sided };
+enum class Delivery { one_sided, two_sided, two_sided_one_receive };
 
 struct Settings {
   std::vector<std::string> input;  // that of process 0 counts

@@ -64,7 +64,9 @@ uint64_t size_of(const char* option, const char* text) {
 Delivery delivery_of(const char* text) {
   if (std::strcmp(text, "one-sided") == 0) return Delivery::one_sided;
   if (std::strcmp(text, "two-sided") == 0) return Delivery::two_sided;
-  throw UsageFailure(std::string("--delivery ") + text + " does not exist", "say one-sided or two-sided");
+  if (std::strcmp(text, "two-sided-one-receive") == 0) return Delivery::two_sided_one_receive;
+  throw UsageFailure(std::string("--delivery ") + text + " does not exist",
+                     "say one-sided, two-sided or two-sided-one-receive");
 }
 
 // Of several of the node's, the first.

@@ -17,7 +17,7 @@ namespace spillway::sort {
 
 TwoSidedDistribution::TwoSidedDistribution(const InputPlan& plan, InputFiles& files, Dealer& dealer,
                                            const TwoSidedGroups& groups, AsyncIo& io, Progress& progress,
-                                           uint64_t slots, uint64_t slot_bytes)
+                                           uint64_t slots, uint64_t slot_bytes, TwoSidedReceiver::Receives receives)
     : plan_(plan),
       files_(files),
       dealer_(dealer),
@@ -26,6 +26,7 @@ TwoSidedDistribution::TwoSidedDistribution(const InputPlan& plan, InputFiles& fi
       progress_(progress),
       slots_(slots),
       slot_bytes_(slot_bytes),
+      receives_(receives),
       // Symmetric memory only as a node's processes see each other's.
       memory_(static_cast<char*>(pgas_align(storage::kBlockBytes, slots * slot_bytes))) {
   if (memory_ == nullptr)
@@ -40,7 +41,7 @@ void TwoSidedDistribution::run() {
       TwoSidedReader(plan_, files_, groups_, slots_of(pgas_my_pe()), io_, progress_).run();
       break;
     case TwoSidedGroups::Part::receiver:
-      TwoSidedReceiver(plan_, groups_, slots_of_node()).run();
+      TwoSidedReceiver(plan_, groups_, slots_of_node(), receives_).run();
       break;
     case TwoSidedGroups::Part::sorter: {
       TwoSidedSorter sorter(plan_, groups_, slots_of_node(), dealer_, io_);

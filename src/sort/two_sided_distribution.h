@@ -12,6 +12,7 @@
 #include "sort/progress.h"
 #include "sort/read_stage_times.h"
 #include "sort/two_sided_groups.h"
+#include "sort/two_sided_receiver.h"
 
 namespace spillway::sort {
 
@@ -19,7 +20,8 @@ class TwoSidedDistribution {
  public:
   // Collective. All stay. `slots` buffers of each process.
   TwoSidedDistribution(const InputPlan& plan, InputFiles& files, Dealer& dealer, const TwoSidedGroups& groups,
-                       AsyncIo& io, Progress& progress, uint64_t slots, uint64_t slot_bytes);
+                       AsyncIo& io, Progress& progress, uint64_t slots, uint64_t slot_bytes,
+                       TwoSidedReceiver::Receives receives);
   // Collective.
   ~TwoSidedDistribution();
   TwoSidedDistribution(const TwoSidedDistribution&) = delete;
@@ -42,6 +44,7 @@ class TwoSidedDistribution {
   Progress& progress_;
   const uint64_t slots_;
   const uint64_t slot_bytes_;
+  const TwoSidedReceiver::Receives receives_;
   char* memory_;
   ReadStageTimes times_;
 };

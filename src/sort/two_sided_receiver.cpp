@@ -9,8 +9,9 @@ namespace spillway::sort {
 
 using two_sided::test;
 
-TwoSidedReceiver::TwoSidedReceiver(const InputPlan& plan, const TwoSidedGroups& groups, std::vector<char*> slots)
-    : plan_(plan), groups_(groups), slots_(std::move(slots)) {
+TwoSidedReceiver::TwoSidedReceiver(const InputPlan& plan, const TwoSidedGroups& groups, std::vector<char*> slots,
+                                   Receives receives)
+    : plan_(plan), groups_(groups), slots_(std::move(slots)), receives_(receives) {
   MPI_Comm_rank(groups_.transfer, &own_);
   MPI_Comm_size(groups_.transfer, &receivers_);
   own_ -= groups_.readers;
@@ -56,6 +57,7 @@ bool TwoSidedReceiver::advance_token() {
     token_ = Token::over;
     return true;
   }
+  if (receives_ == Receives::one && !(incoming_.empty() && receiving_.empty())) return false;
   if (size_request_ == MPI_REQUEST_NULL)
     MPI_Irecv(&size_, two_sided::kSizeWords, MPI_UINT64_T, MPI_ANY_SOURCE, two_sided::kSizeTag, groups_.transfer,
               &size_request_);

@@ -3,8 +3,8 @@
 // block; the token that has the sum of all becomes the special one that ends the stage.
 //
 // The paper's is that. Ours is: blocks are received straight into memory that the node's sorters share, so that nothing
-// is copied once more there, several at a time; sorters get them in turn, as BIN_COMMs do in the paper, each when it
-// has come.
+// is copied once more there, several at a time, unless it is told to do as the paper does; sorters get them in turn, as
+// BIN_COMMs do in the paper, each when it has come.
 #pragma once
 
 #include <mpi.h>
@@ -22,9 +22,12 @@ namespace spillway::sort {
 
 class TwoSidedReceiver {
  public:
+  // `one`, as in the paper: the size of the next block is received when the block before it has come.
+  enum class Receives { one, several };
+
   // `plan` and `groups` stay. `slots` are buffers that the node's sort group shares, for a block each and what is read
   // around it.
-  TwoSidedReceiver(const InputPlan& plan, const TwoSidedGroups& groups, std::vector<char*> slots);
+  TwoSidedReceiver(const InputPlan& plan, const TwoSidedGroups& groups, std::vector<char*> slots, Receives receives);
 
   // Returns when all that has come is dealt out.
   void run();
@@ -51,6 +54,7 @@ class TwoSidedReceiver {
   const InputPlan& plan_;
   const TwoSidedGroups& groups_;
   const std::vector<char*> slots_;
+  const Receives receives_;
   int own_ = 0;  // among receivers
   int receivers_ = 1;
   int sorters_ = 1;

@@ -53,10 +53,11 @@ def test_order(sort: Callable[..., Finished], tmp_path: Path, kind: str, memory:
 
 
 @pytest.mark.parametrize(("processes", "readers"), [(4, 1), (4, 2), (6, 3)])
-def test_groups(sort: Callable[..., Finished], tmp_path: Path, processes: int, readers: int) -> None:
+@pytest.mark.parametrize("delivery", ["two-sided", "two-sided-one-receive"])
+def test_groups(sort: Callable[..., Finished], tmp_path: Path, processes: int, readers: int, delivery: str) -> None:
     source = written(tmp_path / "records", records(random_keys(300_000)))
     page = tmp_path / "page"
-    options = ["-n", processes, "--readers", readers, "--memory", f"{48 * processes}M"]
+    options = ["-n", processes, "--readers", readers, "--memory", f"{48 * processes}M", "--delivery", delivery]
     sort("--output", tmp_path / "sorted", *options, "--summary", "json", "--summary-file", page, source)
     expect_sorted(tmp_path / "sorted", [source])
     assert json.loads(page.read_text())["sorters"] == processes - readers - 1
@@ -92,14 +93,22 @@ def test_few_records(sort: Callable[..., Finished], tmp_path: Path, count: int) 
 
 @pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("options", [["--slots", 1], ["--ranks-per-node", 2], ["--slots", 1, "--ranks-per-node", 3]])
+@pytest.mark.parametrize("delivery", ["two-sided", "two-sided-one-receive"])
 def test_under_spillway_run(
-    run: Runner, spillway: Path, build_dir: Path, flavour: str, spill_dir: Path, tmp_path: Path, options: List[object]
+    run: Runner,
+    spillway: Path,
+    build_dir: Path,
+    flavour: str,
+    spill_dir: Path,
+    tmp_path: Path,
+    options: List[object],
+    delivery: str,
 ) -> None:
     """With fewer slots than processes, and on virtual nodes."""
     source = written(tmp_path / "records", records(random_keys(600_000)))
     job = [spillway, "run", "-n", 6, "--memory", "1G", "--spill-dir", spill_dir, "--summary", "none", *options, "--"]
     program = build_dir / "lib" / "spillway" / f"spillway-sort-{flavour}"
-    words = ["--memory", "48M", "--spill-dir", spill_dir, "--readers", 2, "--delivery", "two-sided"]
+    words = ["--memory", "48M", "--spill-dir", spill_dir, "--readers", 2, "--delivery", delivery]
     run(*job, program, *words, "--output", tmp_path / "sorted", source, timeout_s=LIMIT_S)
     expect_sorted(tmp_path / "sorted", [source])
 
