@@ -100,10 +100,11 @@ def _vocabulary() -> List[bytes]:
     return [(b"%o" % number)[::-1].translate(as_letters) for number in range(1, VOCABULARY + 1)]
 
 
-def write_records(path: Path, size: int, build: Build) -> None:
-    """Those of the sort benchmark that are lines, too."""
+def write_records(path: Path, size: int, build: Build) -> str:
+    """Those of the sort benchmark that are lines, too. Returns their checksum."""
     count = max(START_LINES, size // RECORD_BYTES)
-    subprocess.run([build.program("teragen"), "--ascii", str(count), str(path)], stdout=subprocess.DEVNULL, check=True)
+    words = [build.program("teragen"), "--ascii", str(count), str(path)]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[-1]
 
 
 def write_graph(path: Path, size: int) -> str:

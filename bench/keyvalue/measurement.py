@@ -146,6 +146,9 @@ class Measurement:
         if not any(is_same(known, found) for known in self.contents.values()):
             self.contents[f"{contender.name}, repeat {repeat + 1}"] = found
 
+    def _check(self, work: Work) -> None:
+        """The output by itself, beside its being the same as those of others. Raises RunFailed."""
+
     @property
     def _is_limited(self) -> bool:
         return self.job.is_limited and not self.unlimited_because
@@ -171,6 +174,7 @@ class Measurement:
                 outcome = run_limited(command, self._limit_s, self.memory_bytes)
             else:
                 outcome = run(command, self._limit_s)
+            self._check(work)
             return outcome, content(work.output, self.job.output)
         finally:
             shutil.rmtree(work.scratch, ignore_errors=True)

@@ -33,6 +33,7 @@ from measuring import machine
 from measuring.build import Build, add_build_options
 from measuring.control_group import why_unlimited
 from measuring.disk_speed import disk_speeds
+from measuring.program_run import run
 from measuring.progress import say
 from measuring.scratch import measured_in_scratch_folder
 from measuring.spread import Spread
@@ -108,11 +109,19 @@ class Stxxl(Contender):
 
 
 class SortMeasurement(Measurement):
-    """The disk is measured beside each run of ours."""
+    """The disk is measured beside each run of ours. Each output is validated, whoever made it: its order, and that it has
+    the records of the source."""
 
-    def __init__(self, *arguments: object) -> None:
+    def __init__(self, build: Build, checksum: str, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
         self.of_disk: List[float] = []
+        self._validator = build.program("teravalidate")
+        self._checksum = checksum
+
+    def _check(self, work: Work) -> None:
+        of_source = ["--checksum", self._checksum] if work.input == self.source else []
+        parts = sorted(work.output.glob("part*"))
+        run([self._validator, *of_source, *map(str, parts)], self._limit_s)
 
     def _sample(self, contender: Contender, repeat: int) -> None:
         super()._sample(contender, repeat)
@@ -161,7 +170,7 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
     versions = list(dict.fromkeys(contender.version() for contender in everyone if not contender.missing()))
     print(f"Sort: {'; '.join(versions)}\n{machine.text(about_machine)}", flush=True)
     source = folder / "records"
-    write_records(source, parse_size(options.size), build)
+    checksum = write_records(source, parse_size(options.size), build)
     memory, text, problems = parse_size(options.memory), "", []
     measured: List[Dict[str, object]] = []
     for name in options.jobs:
@@ -169,7 +178,7 @@ def measure(build: Build, options: argparse.Namespace, folder: Path) -> int:
         roomy = max(memory, min(3 * source.stat().st_size + GIB, available_memory().value // 2))
         because = why_unlimited() if job.is_limited else ""
         measurement = SortMeasurement(
-            job, source, folder, memory if job.is_limited else roomy, because, options.limit, say
+            build, checksum, job, source, folder, memory if job.is_limited else roomy, because, options.limit, say
         )
         measurement.run_all(everyone, options.repeats)
         say("")

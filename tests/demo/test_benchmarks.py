@@ -174,14 +174,36 @@ def test_sort(
         assert len(row["of_disk"]) == 1 and row["of_disk"][0] > 0
 
 
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [('cp "$1" "$2"', "the records are not sorted"), (': > "$2"', "records are missing or changed")],
+)
+def test_sort_names_whose_output_is_wrong(
+    run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None, program: str, reason: str
+) -> None:
+    """Also where nobody's output is compared with it. A script stands for STXXL's program."""
+    script = tmp_path / "peers" / "stxxl-sort"
+    script.parent.mkdir()
+    script.write_text(f"#!/bin/sh\n{program}\n")
+    script.chmod(0o755)
+    small = ["--size", "4M", "--repeats", 1, "--folder", spill_dir, "--jobs", "unlimited", "--peers", "stxxl"]
+    words = [sys.executable, SOURCE / "bench" / "sort" / "run.py", "--build", build_dir, *small]
+    finished = run(*words, "--peer-folder", script.parent, "--json", tmp_path / "page", status=1, timeout_s=120)
+    [job] = json.loads((tmp_path / "page").read_text())["jobs"]
+    assert reason in job["left_out"]["stxxl"]
+    assert "FAILED: unlimited: stxxl did not end well" in finished.stdout
+
+
 def test_sort_delivery(
     run: Runner, build_dir: Path, tmp_path: Path, spill_dir: Path, nothing_left_behind: None
 ) -> None:
     small = ["--size", "4M", "--cases", "memory,cores", "--repeats", 1, "--folder", spill_dir]
     content = measured(run, build_dir, tmp_path, "sort", *small, script_name="delivery.py")
     memory, cores = content["cases"]["memory"], content["cases"]["cores"]
-    assert_is_spread(memory["ratio"], 1)
-    assert cores["ratio"] is None and list(cores["samples"]) == ["one-sided"]
+    assert list(memory["ratios"]) == ["two-sided", "two-sided, one receive (the paper's)"]
+    for ratio in memory["ratios"].values():
+        assert_is_spread(ratio, 1)
+    assert not cores["ratios"] and list(cores["samples"]) == ["one-sided"]
     [two_sided], [one_sided] = memory["samples"]["two-sided"], memory["samples"]["one-sided"]
     assert (two_sided["sorters"], one_sided["sorters"]) == (1, 2)
     assert 0 < sum(one_sided["shares"].values()) <= 1
