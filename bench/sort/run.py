@@ -109,8 +109,8 @@ class Stxxl(Contender):
 
 
 class SortMeasurement(Measurement):
-    """The disk is measured beside each run of ours. Each output is validated, whoever made it: its order, and that it has
-    the records of the source."""
+    """The disk is measured beside each run of ours. Each output is validated, whoever made it: its order, and that it
+    has the records of the source."""
 
     def __init__(self, build: Build, checksum: str, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
