@@ -35,11 +35,10 @@ int main(int argc, char** argv) {
       while (received.next())
         for (const auto part : received.values()) {
           const auto sums = numbers_of_bytes(part);
-          inertia += sums[1];
-          double scale = sums[1] / sums[0];
+          double scale = sums[1] / sums[0];  // the order of sums changes a center a little, too
           std::vector<double> mean(sums.begin() + 2, sums.end());
           for (double& number : mean) number /= sums[0], scale += number * number;
-          moved += squared_distance(centers[received.key()], mean) > 1e-20 * scale;  // not by the order of sums alone
+          inertia += sums[1], moved += squared_distance(centers[received.key()], mean) > 1e-20 * scale;
           std::ranges::copy(mean, centers[received.key()].begin());
         }
       std::printf("round %d: inertia %.15g, moved %.0f\n", round + 1, inertia, moved);
