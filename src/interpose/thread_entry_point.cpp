@@ -1,4 +1,5 @@
-// pthread_create: threads that the MPI library starts are the library's, and so is what they allocate.
+// pthread_create: threads that the MPI library starts are the library's, and so is what they allocate. So are those
+// that libraries above it start for its progress (base/library_thread.h).
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -38,4 +39,12 @@ extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* 
   const int code = next(thread, attributes, run_for_library, new (memory) Start{function, argument});
   if (code != 0) free(memory);
   return code;
+}
+
+extern "C" __attribute__((visibility("default"))) int spillway_start_library_thread(pthread_t* thread,
+                                                                                    const pthread_attr_t* attributes,
+                                                                                    void* (*function)(void*),
+                                                                                    void* argument) {
+  const UnmanagedScope scope;
+  return pthread_create(thread, attributes, function, argument);
 }

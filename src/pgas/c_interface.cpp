@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "base/size_text.h"
@@ -73,12 +74,39 @@ uint64_t pes_per_node() {
   return static_cast<uint64_t>(count);
 }
 
+// Open MPI 4's osc/pt2pt, which it takes over TCP, knows no threads, and makes no window where there are several.
+int thread_level() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  return std::string_view(version).find("Open MPI v4.") == std::string_view::npos ? MPI_THREAD_MULTIPLE
+                                                                                  : MPI_THREAD_SERIALIZED;
+}
+
+void stop_thread() {
+  if (job != nullptr) job->operations.stop_thread();
+}
+
+// MPI takes no more calls when it ends, nor can the thread go on while the process does, also where the program has not
+// called pgas_finalize() before.
+void stop_thread_at_the_end() {
+  std::atexit(stop_thread);
+  int keyval = MPI_KEYVAL_INVALID;
+  const auto stop = [](MPI_Comm, int, void*, void*) -> int {
+    stop_thread();
+    return MPI_SUCCESS;
+  };
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stop, &keyval, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
+  MPI_Comm_free_keyval(&keyval);
+}
+
 void init() {
   int is_initialized = 0;
   MPI_Initialized(&is_initialized);
   if (!is_initialized) {
     int provided = 0;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+    MPI_Init_thread(nullptr, nullptr, thread_level(), &provided);
     finalizes_mpi = true;
   }
   end_of_job.learn_place();
@@ -87,6 +115,7 @@ void init() {
   uint64_t settings[] = {heap_bytes(), pes_per_node()};
   MPI_Bcast(settings, 2, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   job = std::make_unique<Job>(settings[0], settings[1]).release();
+  stop_thread_at_the_end();
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

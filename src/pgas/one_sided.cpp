@@ -143,7 +143,29 @@ OneSided::OneSided(SymmetricHeap& heap)
       changes_(static_cast<size_t>(heap.pe_count())),
       longest_sleep_ns_(shares_slots(heap.pe_count()) ? kShortestSleepNs
                         : heap.is_all_direct()        ? kLongestSleepNs
-                                                      : kLongestSleepAmongNodesNs) {}
+                                                      : kLongestSleepAmongNodesNs) {
+  if (heap.is_all_direct()) return;
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  // In all PEs, or in none: it waits for theirs.
+  MPI_Allreduce(MPI_IN_PLACE, &level, 1, MPI_INT, MPI_MIN, heap.pes());
+  if (level >= MPI_THREAD_MULTIPLE) thread_ = std::make_unique<ProgressThread>([this] { help(); });
+}
+
+std::unique_lock<std::recursive_mutex> OneSided::lock() {
+  return heap_->is_all_direct() ? std::unique_lock(mutex_, std::defer_lock) : std::unique_lock(mutex_);
+}
+
+// What the thread does. A call of the program's that is going on lets MPI go on by itself.
+void OneSided::help() {
+  if (const std::unique_lock own(mutex_, std::try_to_lock); own.owns_lock()) {
+    is_helping_ = true;
+    give_signals_to(kAllPes, false);
+    is_helping_ = false;
+  }
+  int has_message = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, heap_->pes(), &has_message, MPI_STATUS_IGNORE);
+}
 
 void OneSided::check_pe(int pe) const {
   if (pe < 0 || pe >= heap_->pe_count())
@@ -167,12 +189,13 @@ void OneSided::note_open(int pe) {
 
 void OneSided::flush(int pe) {
   MPI_Win_flush(pe, heap_->window());
-  if (!is_open_[static_cast<size_t>(pe)]) return;
+  if (is_helping_ || !is_open_[static_cast<size_t>(pe)]) return;
   is_open_[static_cast<size_t>(pe)] = false;
   open_.erase(std::find(open_.begin(), open_.end(), pe));
 }
 
 void OneSided::quiet() {
+  const auto own = lock();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   give_signals();
   for (int pe : open_) {
@@ -189,6 +212,7 @@ void OneSided::put(void* dest, const void* source, uint64_t bytes, int pe, bool 
     copy(memory, source, bytes);
     return heap_->bell(pe).ring();
   }
+  const auto own = lock();
   begin_put(dest, source, bytes, pe, false);
   if (is_blocking) MPI_Win_flush_local(pe, heap_->window());
 }
@@ -220,6 +244,7 @@ void OneSided::get(void* dest, const void* source, uint64_t bytes, int pe, bool 
     std::memmove(dest, memory, bytes);
     return give_time_to_mpi_sometimes();
   }
+  const auto own = lock();
   const MPI_Aint begin = displacement(source, bytes);
   for (uint64_t done = 0; done < bytes;) {
     const int part = static_cast<int>(std::min(bytes - done, kMostOfOneCall));
@@ -240,6 +265,7 @@ uint64_t OneSided::put_signal(void* dest, const void* source, uint64_t bytes, ui
                   "take PGAS_SIGNAL_SET or PGAS_SIGNAL_ADD");
   check_aligned(signal_address, sizeof signal);
   const bool is_direct = direct(signal_address, sizeof signal, pe) != nullptr;  // fails before anything is put
+  const auto own = lock();
   Signal given{operation == PGAS_SIGNAL_SET ? PGAS_OPERATION_SET : PGAS_OPERATION_ADD,
                signal_address,
                signal,
@@ -261,6 +287,7 @@ uint64_t OneSided::put_signal(void* dest, const void* source, uint64_t bytes, ui
 }
 
 bool OneSided::is_complete(uint64_t put_with_signal) {
+  const auto own = lock();
   if (put_with_signal == 0 || put_with_signal > last_signal_)
     throw Failure("no put with signal has the handle " + std::to_string(put_with_signal),
                   "take what pgas_putmem_signal_begin() has returned");
@@ -270,29 +297,50 @@ bool OneSided::is_complete(uint64_t put_with_signal) {
   return std::none_of(signals_.begin(), signals_.end(), is_it);
 }
 
+bool OneSided::has_left(Signal& signal) {
+  int has = 0;
+  if (is_helping_)
+    MPI_Request_get_status(signal.data, &has, MPI_STATUS_IGNORE);
+  else
+    MPI_Test(&signal.data, &has, MPI_STATUS_IGNORE);
+  return has != 0;
+}
+
+void OneSided::release_requests() {
+  for (MPI_Request& request : over_) MPI_Wait(&request, MPI_STATUS_IGNORE);
+  over_.clear();
+}
+
 // To each PE in the order of the calls; where it does not wait, up to the first one whose data have not left this PE.
 void OneSided::give_signals_to(int pe, bool waits) {
+  const auto own = lock();
+  if (!is_helping_) release_requests();
   if (signals_.empty() || (is_giving_signals_ && !waits)) return;
   std::vector<Signal> due;
   std::vector<Signal> later;
   std::vector<bool> has_later(is_open_.size());  // by PE
   for (Signal& signal : signals_) {
     const auto to = static_cast<size_t>(signal.pe);
-    int has_left = 0;
+    bool is_due = false;
     if (waits) {
-      has_left = pe == kAllPes || signal.pe == pe;
-      if (has_left != 0) MPI_Wait(&signal.data, MPI_STATUS_IGNORE);
+      is_due = pe == kAllPes || signal.pe == pe;
+      if (is_due) MPI_Wait(&signal.data, MPI_STATUS_IGNORE);
     } else if (!has_later[to]) {
-      MPI_Test(&signal.data, &has_left, MPI_STATUS_IGNORE);
+      is_due = has_left(signal);
     }
-    has_later[to] = has_left == 0;
-    (has_left != 0 ? due : later).push_back(signal);
+    has_later[to] = !is_due;
+    (is_due ? due : later).push_back(signal);
   }
   if (due.empty()) return;
   signals_ = std::move(later);
-  is_giving_signals_ = true;  // an atomic operation below may look for more, which come behind these
-  for (const Signal& signal : due)
-    if (is_open_[static_cast<size_t>(signal.pe)]) flush(signal.pe);
+  is_giving_signals_ = true;                    // an atomic operation below may look for more, which come behind these
+  std::vector<bool> is_there(is_open_.size());  // by PE: what has been put before
+  for (const Signal& signal : due) {
+    const auto to = static_cast<size_t>(signal.pe);
+    if (is_open_[to] && !is_there[to]) flush(signal.pe);
+    is_there[to] = true;
+    if (signal.data != MPI_REQUEST_NULL) over_.push_back(signal.data);
+  }
   for (const Signal& signal : due)
     atomic(signal.operation, signal.address, signal.operand, 0, sizeof signal.operand, signal.pe);
   is_giving_signals_ = false;
@@ -361,6 +409,7 @@ uint64_t OneSided::atomic(pgas_operation operation, void* address, uint64_t oper
                                            static_cast<uint32_t>(operand), static_cast<uint32_t>(expected))
                         : atomic_in_memory(operation, reinterpret_cast<uint64_t*>(memory), operand, expected);
   } else {
+    const auto own = lock();
     const MPI_Aint at = displacement(address, bytes);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // what has been copied comes first
     before = bytes == 4

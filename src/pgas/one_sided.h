@@ -16,11 +16,15 @@
 #include <spillway/pgas.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "pgas/progress_thread.h"
 #include "pgas/symmetric_heap.h"
 
 namespace spillway::pgas {
@@ -51,6 +55,11 @@ class OneSided {
   // What has been put is there.
   void quiet();
 
+  // The process ends, or MPI does.
+  void stop_thread() {
+    if (thread_ != nullptr) thread_->stop();
+  }
+
  private:
   static constexpr int kAllPes = -1;
   static constexpr size_t kGuesses = 64;
@@ -64,6 +73,8 @@ class OneSided {
     MPI_Request data;  // over when they have left this PE
   };
 
+  std::unique_lock<std::recursive_mutex> lock();
+  void help();
   void check_pe(int pe) const;
   char* direct(const void* address, uint64_t bytes, int pe) const;
   MPI_Aint displacement(const void* address, uint64_t bytes) const;
@@ -71,6 +82,8 @@ class OneSided {
   void flush(int pe);
   MPI_Request begin_put(void* dest, const void* source, uint64_t bytes, int pe, bool has_request);
   void give_signals_to(int pe, bool waits);
+  bool has_left(Signal& signal);
+  void release_requests();
   uint64_t own_turn() const { return static_cast<uint64_t>(heap_->pe()) + 1; }
   uint64_t turn_of(int pe);
   uint64_t change_turn(int pe, uint64_t from, uint64_t to);
@@ -87,12 +100,16 @@ class OneSided {
   std::vector<Signal> signals_;  // queued, in the order of the calls
   uint64_t last_signal_ = 0;
   bool is_giving_signals_ = false;
+  std::vector<MPI_Request> over_;  // of signals that the thread has given
+  std::recursive_mutex mutex_;     // where there is a thread: of all above and below
+  bool is_helping_ = false;        // the thread is at it
   // What numbers of other PEs may be: those that this PE has seen last. A wrong guess costs another round trip.
   std::array<uint64_t, kGuesses> guesses_{};
   int losses_before_turn_;
   std::vector<uint32_t> changes_;  // by PE, of its numbers, where it is on another node
   uint64_t longest_sleep_ns_;
-  uint32_t calls_ = 0;
+  std::atomic<uint32_t> calls_ = 0;         // of both threads
+  std::unique_ptr<ProgressThread> thread_;  // ends before the rest does
 };
 
 }  // namespace spillway::pgas

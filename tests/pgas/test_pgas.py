@@ -28,6 +28,10 @@ def apart(pes_per_node: int) -> Dict[str, str]:
     return {"PGAS_PES_PER_NODE": str(pes_per_node), "OMPI_MCA_osc": "^rdma"}
 
 
+# Makes MPI_Init() a call of MPI_Init_thread(), with which PEs of several nodes have a thread for progress.
+THREADS = {"MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE", "OMPI_MPI_THREAD_LEVEL": "3"}
+
+
 @pytest.fixture
 def program(build_dir: Path, flavour: str) -> Callable[[str], Path]:
     return lambda name: build_dir / "lib" / "spillway" / "tests" / f"pgas-{name}-{flavour}"
@@ -71,10 +75,12 @@ def test_calls_on_virtual_nodes(run: Runner, job: Callable[..., List[object]], r
     assert re.match(r"\d{3,} checks", finished.stdout)
 
 
+@pytest.mark.parametrize("threads", [{}, THREADS], ids=["one-thread", "threads"])
 def test_calls_on_virtual_nodes_under_the_mpi_library_alone(
-    run: Runner, plain_mpi: Callable, program: Callable[[str], Path], flavour: str
+    run: Runner, plain_mpi: Callable, program: Callable[[str], Path], flavour: str, threads: Dict[str, str]
 ) -> None:
-    finished = run(*plain_mpi(flavour, 2), program("calls"), env=apart(1), timeout_s=LIMIT_S)
+    environment = {**apart(1), **threads}
+    finished = run(*plain_mpi(flavour, 2), program("calls"), env=environment, timeout_s=LIMIT_S)
     assert re.match(r"\d{3,} checks", finished.stdout)
 
 
@@ -90,6 +96,17 @@ def test_other_programs_on_virtual_nodes(
 ) -> None:
     words = job(name, ranks, 1, "--ranks-per-node", ranks_per_node)
     finished = run(*words, MIXED_ROUNDS[0], env=apart(ranks_per_node), timeout_s=LIMIT_S)
+    assert re.match(r"\d{2,} checks", finished.stdout)
+
+
+@pytest.mark.libraries_in_turn
+@pytest.mark.parametrize("name", ["calls", "typed_calls", "mixed_atomics"])
+@ON_NODES
+def test_programs_beside_the_thread_for_progress(
+    run: Runner, job: Callable[..., List[object]], name: str, ranks: int, ranks_per_node: int
+) -> None:
+    words = job(name, ranks, 1, "--ranks-per-node", ranks_per_node)
+    finished = run(*words, MIXED_ROUNDS[0], env={**apart(ranks_per_node), **THREADS}, timeout_s=LIMIT_S)
     assert re.match(r"\d{2,} checks", finished.stdout)
 
 
@@ -126,6 +143,27 @@ def test_nonblocking_put_with_signal_wherever_the_nodes_are(
     run: Runner, job: Callable[..., List[object]], tmp_path: Path
 ) -> None:
     run(*job("nonblocking", 2, 2), tmp_path / "is_back", timeout_s=LIMIT_S)
+
+
+@pytest.mark.parametrize(("ranks", "pes_per_node"), [(2, 1), (4, 2)])
+def test_who_computes_keeps_nobody_waiting(
+    run: Runner,
+    plain_mpi: Callable,
+    program: Callable[[str], Path],
+    flavour: str,
+    tmp_path: Path,
+    ranks: int,
+    pes_per_node: int,
+) -> None:
+    words = [*plain_mpi(flavour, ranks), program("progress"), tmp_path / "file"]
+    assert re.match(r"\d+ checks", run(*words, env=apart(pes_per_node), timeout_s=CONTENTION_LIMIT_S).stdout)
+
+
+def test_who_computes_in_a_slot_keeps_nobody_waiting(
+    run: Runner, job: Callable[..., List[object]], tmp_path: Path
+) -> None:
+    words = job("progress", 2, 2, "--ranks-per-node", 1)
+    assert re.match(r"\d+ checks", run(*words, tmp_path / "file", env=apart(1), timeout_s=CONTENTION_LIMIT_S).stdout)
 
 
 @pytest.mark.parametrize(("ranks", "pes_per_node"), [(2, 1), (4, 2)])
