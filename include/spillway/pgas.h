@@ -16,6 +16,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,8 +41,17 @@ extern "C" {
 #define PGAS_SIGNAL_SET 1
 #define PGAS_SIGNAL_ADD 2
 
-/* Collective. Calls MPI_Init() unless the program has. */
+/* What pgas_init_thread() is asked for, and gives. */
+#define PGAS_THREAD_SINGLE 0
+#define PGAS_THREAD_FUNNELED 1
+#define PGAS_THREAD_SERIALIZED 2
+#define PGAS_THREAD_MULTIPLE 3
+
+/* Collective. Calls MPI_Init_thread() unless the program has. */
 void pgas_init(void);
+/* The same. *provided: what of `requested` there is, PGAS_THREAD_SERIALIZED at most. Returns 0. */
+int pgas_init_thread(int requested, int* provided);
+void pgas_query_thread(int* provided);
 /* Collective: all that has been put is there before. Calls MPI_Finalize() where pgas_init() called MPI_Init(). */
 void pgas_finalize(void);
 /* Ends the job, with this exit status, from any PE. */
@@ -79,7 +89,7 @@ void pgas_getmem_nbi(void* dest, const void* source, size_t bytes, int pe);
 void pgas_putmem_signal(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
                         int operation, int pe);
 /* The same, but `source` stays untouched until pgas_quiet(). To another node it does not wait for the data to be there:
- * a later call gives the signal, pgas_quiet() at the latest. */
+ * a thread gives the signal, or a later call, pgas_quiet() at the latest. */
 void pgas_putmem_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
                             int operation, int pe);
 /* The same with a handle, which OpenSHMEM has not and hybrid-sort.txt asks for: pgas_put_is_complete() is 1 when the
@@ -116,6 +126,18 @@ uint64_t pgas_atomic_bytes(enum pgas_operation operation, void* address, uint64_
                            size_t bytes, int pe);
 /* 1 or 0; with `waits`, does not return before it is 1. `value` is extended to 64 bits as its type has it. */
 int pgas_compare_bytes(const void* address, int comparison, uint64_t value, size_t bytes, int is_signed, int waits);
+/* Of `count` values, those that compare so, each with `values[i]`, or with `values[0]` where `has_value_each` is 0; not
+ * those whose `excluded` is not 0 (NULL: none). Puts the numbers of up to `most` into `found` and returns how many;
+ * with `waits`, not before there is one, unless all are excluded. Where `found` is NULL, returns how many do not; with
+ * `waits`, not before that is 0. */
+size_t pgas_compare_many_bytes(const void* addresses, size_t count, const int* excluded, int comparison,
+                               const void* values, int has_value_each, size_t bytes, int is_signed, size_t* found,
+                               size_t most, int waits);
+/* `count` elements of `bytes`, at distances of so many elements. */
+void pgas_iput_bytes(void* dest, const void* source, ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t count,
+                     size_t bytes, int pe);
+void pgas_iget_bytes(void* dest, const void* source, ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t count,
+                     size_t bytes, int pe);
 
 /* Types of puts and gets, as (name, type). */
 /* clang-format off */
@@ -163,7 +185,8 @@ int pgas_compare_bytes(const void* address, int comparison, uint64_t value, size
   X(ptrdiff, ptrdiff_t, 1)
 /* clang-format on */
 
-/* pgas_<type>_put, _put_nbi, _get, _get_nbi, _put_signal, _put_signal_nbi; _p and _g of one element. */
+/* pgas_<type>_put, _put_nbi, _get, _get_nbi, _put_signal, _put_signal_nbi; _iput and _iget with distances between
+ * elements; _p and _g of one element. */
 #define PGAS_DEFINE_RMA(name, type)                                                                                   \
   static inline void pgas_##name##_put(type* dest, const type* source, size_t count, int pe) {                        \
     pgas_putmem(dest, source, count * sizeof(type), pe);                                                              \
@@ -185,6 +208,14 @@ int pgas_compare_bytes(const void* address, int comparison, uint64_t value, size
                                                   uint64_t* signal_address, uint64_t signal, int operation, int pe) { \
     pgas_putmem_signal_nbi(dest, source, count * sizeof(type), signal_address, signal, operation, pe);                \
   }                                                                                                                   \
+  static inline void pgas_##name##_iput(type* dest, const type* source, ptrdiff_t dest_stride,                        \
+                                        ptrdiff_t source_stride, size_t count, int pe) {                              \
+    pgas_iput_bytes(dest, source, dest_stride, source_stride, count, sizeof(type), pe);                               \
+  }                                                                                                                   \
+  static inline void pgas_##name##_iget(type* dest, const type* source, ptrdiff_t dest_stride,                        \
+                                        ptrdiff_t source_stride, size_t count, int pe) {                              \
+    pgas_iget_bytes(dest, source, dest_stride, source_stride, count, sizeof(type), pe);                               \
+  }                                                                                                                   \
   static inline void pgas_##name##_p(type* dest, type value, int pe) { pgas_putmem(dest, &value, sizeof value, pe); } \
   static inline type pgas_##name##_g(const type* source, int pe) {                                                    \
     type value;                                                                                                       \
@@ -193,45 +224,170 @@ int pgas_compare_bytes(const void* address, int comparison, uint64_t value, size
   }
 PGAS_FOR_RMA_TYPES(PGAS_DEFINE_RMA)
 
-/* pgas_<type>_atomic_fetch, _set, _swap, _compare_swap, _fetch_add, _add, _fetch_inc, _inc, and of bits _fetch_and,
- * _and, _fetch_or, _or, _fetch_xor, _xor; pgas_<type>_wait_until and _test. Atomic with each other, whichever PE does
- * them. */
-#define PGAS_DEFINE_FETCHING(name, type, words, operation)                                 \
-  static inline type pgas_##name##_atomic_fetch_##words(type* dest, type value, int pe) {  \
-    return (type)pgas_atomic_bytes(operation, dest, (uint64_t)value, 0, sizeof(type), pe); \
-  }                                                                                        \
-  static inline void pgas_##name##_atomic_##words(type* dest, type value, int pe) {        \
-    (void)pgas_atomic_bytes(operation, dest, (uint64_t)value, 0, sizeof(type), pe);        \
+/* pgas_put<bits>, _nbi, get<bits>, _nbi, put<bits>_signal, _nbi, iput<bits> and iget<bits>: elements of so many bits.
+ */
+#define PGAS_FOR_SIZES(X) X(8) X(16) X(32) X(64) X(128)
+#define PGAS_DEFINE_SIZE(bits)                                                                                       \
+  static inline void pgas_put##bits(void* dest, const void* source, size_t count, int pe) {                          \
+    pgas_putmem(dest, source, count*(bits / 8), pe);                                                                 \
+  }                                                                                                                  \
+  static inline void pgas_put##bits##_nbi(void* dest, const void* source, size_t count, int pe) {                    \
+    pgas_putmem_nbi(dest, source, count*(bits / 8), pe);                                                             \
+  }                                                                                                                  \
+  static inline void pgas_get##bits(void* dest, const void* source, size_t count, int pe) {                          \
+    pgas_getmem(dest, source, count*(bits / 8), pe);                                                                 \
+  }                                                                                                                  \
+  static inline void pgas_get##bits##_nbi(void* dest, const void* source, size_t count, int pe) {                    \
+    pgas_getmem_nbi(dest, source, count*(bits / 8), pe);                                                             \
+  }                                                                                                                  \
+  static inline void pgas_put##bits##_signal(void* dest, const void* source, size_t count, uint64_t* signal_address, \
+                                             uint64_t signal, int operation, int pe) {                               \
+    pgas_putmem_signal(dest, source, count*(bits / 8), signal_address, signal, operation, pe);                       \
+  }                                                                                                                  \
+  static inline void pgas_put##bits##_signal_nbi(void* dest, const void* source, size_t count,                       \
+                                                 uint64_t* signal_address, uint64_t signal, int operation, int pe) { \
+    pgas_putmem_signal_nbi(dest, source, count*(bits / 8), signal_address, signal, operation, pe);                   \
+  }                                                                                                                  \
+  static inline void pgas_iput##bits(void* dest, const void* source, ptrdiff_t dest_stride, ptrdiff_t source_stride, \
+                                     size_t count, int pe) {                                                         \
+    pgas_iput_bytes(dest, source, dest_stride, source_stride, count, bits / 8, pe);                                  \
+  }                                                                                                                  \
+  static inline void pgas_iget##bits(void* dest, const void* source, ptrdiff_t dest_stride, ptrdiff_t source_stride, \
+                                     size_t count, int pe) {                                                         \
+    pgas_iget_bytes(dest, source, dest_stride, source_stride, count, bits / 8, pe);                                  \
   }
-#define PGAS_DEFINE_ATOMIC(name, type, is_signed)                                                            \
-  static inline type pgas_##name##_atomic_fetch(const type* source, int pe) {                                \
-    return (type)pgas_atomic_bytes(PGAS_OPERATION_FETCH, (void*)source, 0, 0, sizeof(type), pe);             \
+PGAS_FOR_SIZES(PGAS_DEFINE_SIZE)
+
+/* pgas_<type>_atomic_fetch, _set, _swap, _compare_swap, _fetch_add, _add, _fetch_inc, _inc, and of bits _fetch_and,
+ * _and, _fetch_or, _or, _fetch_xor, _xor. Atomic with each other, whichever PE does them. Those that fetch also as
+ * _nbi, which puts what it fetches where its first argument says.
+ *
+ * pgas_<type>_wait_until and _test; of several values _wait_until_all, _any and _some, _test_all, _any and _some, and
+ * the same with _vector, which have a value for each. Those of _any return the number of one, or SIZE_MAX; those of
+ * _some put numbers into `indices` and return how many. */
+#define PGAS_DEFINE_FETCHING(name, type, words, operation)                                                   \
+  static inline type pgas_##name##_atomic_fetch_##words(type* dest, type value, int pe) {                    \
+    return (type)pgas_atomic_bytes(operation, dest, (uint64_t)value, 0, sizeof(type), pe);                   \
   }                                                                                                          \
-  static inline void pgas_##name##_atomic_set(type* dest, type value, int pe) {                              \
-    (void)pgas_atomic_bytes(PGAS_OPERATION_SET, dest, (uint64_t)value, 0, sizeof(type), pe);                 \
+  static inline void pgas_##name##_atomic_fetch_##words##_nbi(type* fetch, type* dest, type value, int pe) { \
+    *fetch = pgas_##name##_atomic_fetch_##words(dest, value, pe);                                            \
   }                                                                                                          \
-  static inline type pgas_##name##_atomic_swap(type* dest, type value, int pe) {                             \
-    return (type)pgas_atomic_bytes(PGAS_OPERATION_SET, dest, (uint64_t)value, 0, sizeof(type), pe);          \
-  }                                                                                                          \
-  static inline type pgas_##name##_atomic_compare_swap(type* dest, type expected, type value, int pe) {      \
-    return (type)pgas_atomic_bytes(PGAS_OPERATION_COMPARE_SWAP, dest, (uint64_t)value, (uint64_t)expected,   \
-                                   sizeof(type), pe);                                                        \
-  }                                                                                                          \
-  PGAS_DEFINE_FETCHING(name, type, add, PGAS_OPERATION_ADD)                                                  \
-  PGAS_DEFINE_FETCHING(name, type, and, PGAS_OPERATION_AND)                                                  \
-  PGAS_DEFINE_FETCHING(name, type, or, PGAS_OPERATION_OR)                                                    \
-  PGAS_DEFINE_FETCHING(name, type, xor, PGAS_OPERATION_XOR)                                                  \
-  static inline type pgas_##name##_atomic_fetch_inc(type* dest, int pe) {                                    \
-    return pgas_##name##_atomic_fetch_add(dest, 1, pe);                                                      \
-  }                                                                                                          \
-  static inline void pgas_##name##_atomic_inc(type* dest, int pe) { pgas_##name##_atomic_add(dest, 1, pe); } \
-  static inline void pgas_##name##_wait_until(type* address, int comparison, type value) {                   \
-    (void)pgas_compare_bytes(address, comparison, (uint64_t)value, sizeof(type), is_signed, 1);              \
-  }                                                                                                          \
-  static inline int pgas_##name##_test(type* address, int comparison, type value) {                          \
-    return pgas_compare_bytes(address, comparison, (uint64_t)value, sizeof(type), is_signed, 0);             \
+  static inline void pgas_##name##_atomic_##words(type* dest, type value, int pe) {                          \
+    (void)pgas_atomic_bytes(operation, dest, (uint64_t)value, 0, sizeof(type), pe);                          \
+  }
+#define PGAS_DEFINE_ATOMIC(name, type, is_signed)                                                              \
+  static inline type pgas_##name##_atomic_fetch(const type* source, int pe) {                                  \
+    return (type)pgas_atomic_bytes(PGAS_OPERATION_FETCH, (void*)source, 0, 0, sizeof(type), pe);               \
+  }                                                                                                            \
+  static inline void pgas_##name##_atomic_set(type* dest, type value, int pe) {                                \
+    (void)pgas_atomic_bytes(PGAS_OPERATION_SET, dest, (uint64_t)value, 0, sizeof(type), pe);                   \
+  }                                                                                                            \
+  static inline type pgas_##name##_atomic_swap(type* dest, type value, int pe) {                               \
+    return (type)pgas_atomic_bytes(PGAS_OPERATION_SET, dest, (uint64_t)value, 0, sizeof(type), pe);            \
+  }                                                                                                            \
+  static inline type pgas_##name##_atomic_compare_swap(type* dest, type expected, type value, int pe) {        \
+    return (type)pgas_atomic_bytes(PGAS_OPERATION_COMPARE_SWAP, dest, (uint64_t)value, (uint64_t)expected,     \
+                                   sizeof(type), pe);                                                          \
+  }                                                                                                            \
+  static inline void pgas_##name##_atomic_fetch_nbi(type* fetch, const type* source, int pe) {                 \
+    *fetch = pgas_##name##_atomic_fetch(source, pe);                                                           \
+  }                                                                                                            \
+  static inline void pgas_##name##_atomic_swap_nbi(type* fetch, type* dest, type value, int pe) {              \
+    *fetch = pgas_##name##_atomic_swap(dest, value, pe);                                                       \
+  }                                                                                                            \
+  static inline void pgas_##name##_atomic_compare_swap_nbi(type* fetch, type* dest, type expected, type value, \
+                                                           int pe) {                                           \
+    *fetch = pgas_##name##_atomic_compare_swap(dest, expected, value, pe);                                     \
+  }                                                                                                            \
+  PGAS_DEFINE_FETCHING(name, type, add, PGAS_OPERATION_ADD)                                                    \
+  PGAS_DEFINE_FETCHING(name, type, and, PGAS_OPERATION_AND)                                                    \
+  PGAS_DEFINE_FETCHING(name, type, or, PGAS_OPERATION_OR)                                                      \
+  PGAS_DEFINE_FETCHING(name, type, xor, PGAS_OPERATION_XOR)                                                    \
+  static inline type pgas_##name##_atomic_fetch_inc(type* dest, int pe) {                                      \
+    return pgas_##name##_atomic_fetch_add(dest, 1, pe);                                                        \
+  }                                                                                                            \
+  static inline void pgas_##name##_atomic_fetch_inc_nbi(type* fetch, type* dest, int pe) {                     \
+    *fetch = pgas_##name##_atomic_fetch_inc(dest, pe);                                                         \
+  }                                                                                                            \
+  static inline void pgas_##name##_atomic_inc(type* dest, int pe) { pgas_##name##_atomic_add(dest, 1, pe); }   \
+  static inline void pgas_##name##_wait_until(type* address, int comparison, type value) {                     \
+    (void)pgas_compare_bytes(address, comparison, (uint64_t)value, sizeof(type), is_signed, 1);                \
+  }                                                                                                            \
+  static inline int pgas_##name##_test(type* address, int comparison, type value) {                            \
+    return pgas_compare_bytes(address, comparison, (uint64_t)value, sizeof(type), is_signed, 0);               \
+  }                                                                                                            \
+  PGAS_DEFINE_COMPARING_MANY(name, type, is_signed, , type value, &value, 0)                                   \
+  PGAS_DEFINE_COMPARING_MANY(name, type, is_signed, _vector, const type* values, values, 1)
+#define PGAS_DEFINE_COMPARING_MANY(name, type, is_signed, suffix, parameter, values_at, has_each)                      \
+  static inline void pgas_##name##_wait_until_all##suffix(type* addresses, size_t count, const int* status,            \
+                                                          int comparison, parameter) {                                 \
+    (void)pgas_compare_many_bytes(addresses, count, status, comparison, values_at, has_each, sizeof(type), is_signed,  \
+                                  NULL, 0, 1);                                                                         \
+  }                                                                                                                    \
+  static inline size_t pgas_##name##_wait_until_any##suffix(type* addresses, size_t count, const int* status,          \
+                                                            int comparison, parameter) {                               \
+    size_t found;                                                                                                      \
+    return pgas_compare_many_bytes(addresses, count, status, comparison, values_at, has_each, sizeof(type), is_signed, \
+                                   &found, 1, 1)                                                                       \
+               ? found                                                                                                 \
+               : SIZE_MAX;                                                                                             \
+  }                                                                                                                    \
+  static inline size_t pgas_##name##_wait_until_some##suffix(type* addresses, size_t count, size_t* indices,           \
+                                                             const int* status, int comparison, parameter) {           \
+    return pgas_compare_many_bytes(addresses, count, status, comparison, values_at, has_each, sizeof(type), is_signed, \
+                                   indices, count, 1);                                                                 \
+  }                                                                                                                    \
+  static inline int pgas_##name##_test_all##suffix(type* addresses, size_t count, const int* status, int comparison,   \
+                                                   parameter) {                                                        \
+    return pgas_compare_many_bytes(addresses, count, status, comparison, values_at, has_each, sizeof(type), is_signed, \
+                                   NULL, 0, 0) == 0;                                                                   \
+  }                                                                                                                    \
+  static inline size_t pgas_##name##_test_any##suffix(type* addresses, size_t count, const int* status,                \
+                                                      int comparison, parameter) {                                     \
+    size_t found;                                                                                                      \
+    return pgas_compare_many_bytes(addresses, count, status, comparison, values_at, has_each, sizeof(type), is_signed, \
+                                   &found, 1, 0)                                                                       \
+               ? found                                                                                                 \
+               : SIZE_MAX;                                                                                             \
+  }                                                                                                                    \
+  static inline size_t pgas_##name##_test_some##suffix(type* addresses, size_t count, size_t* indices,                 \
+                                                       const int* status, int comparison, parameter) {                 \
+    return pgas_compare_many_bytes(addresses, count, status, comparison, values_at, has_each, sizeof(type), is_signed, \
+                                   indices, count, 0);                                                                 \
   }
 PGAS_FOR_ATOMIC_TYPES(PGAS_DEFINE_ATOMIC)
+
+/* Of float and double: pgas_<type>_atomic_fetch, _set, _swap, _fetch_nbi and _swap_nbi. */
+#define PGAS_FOR_REAL_TYPES(X) X(float, float, uint32_t) X(double, double, uint64_t)
+#define PGAS_DEFINE_REAL(name, type, word)                                                                        \
+  static inline uint64_t pgas_##name##_as_word(type value) {                                                      \
+    word bits;                                                                                                    \
+    memcpy(&bits, &value, sizeof bits);                                                                           \
+    return bits;                                                                                                  \
+  }                                                                                                               \
+  static inline type pgas_##name##_of_word(uint64_t given) {                                                      \
+    const word bits = (word)given;                                                                                \
+    type value;                                                                                                   \
+    memcpy(&value, &bits, sizeof value);                                                                          \
+    return value;                                                                                                 \
+  }                                                                                                               \
+  static inline type pgas_##name##_atomic_fetch(const type* source, int pe) {                                     \
+    return pgas_##name##_of_word(pgas_atomic_bytes(PGAS_OPERATION_FETCH, (void*)source, 0, 0, sizeof(type), pe)); \
+  }                                                                                                               \
+  static inline type pgas_##name##_atomic_swap(type* dest, type value, int pe) {                                  \
+    return pgas_##name##_of_word(                                                                                 \
+        pgas_atomic_bytes(PGAS_OPERATION_SET, dest, pgas_##name##_as_word(value), 0, sizeof(type), pe));          \
+  }                                                                                                               \
+  static inline void pgas_##name##_atomic_set(type* dest, type value, int pe) {                                   \
+    (void)pgas_##name##_atomic_swap(dest, value, pe);                                                             \
+  }                                                                                                               \
+  static inline void pgas_##name##_atomic_fetch_nbi(type* fetch, const type* source, int pe) {                    \
+    *fetch = pgas_##name##_atomic_fetch(source, pe);                                                              \
+  }                                                                                                               \
+  static inline void pgas_##name##_atomic_swap_nbi(type* fetch, type* dest, type value, int pe) {                 \
+    *fetch = pgas_##name##_atomic_swap(dest, value, pe);                                                          \
+  }
+PGAS_FOR_REAL_TYPES(PGAS_DEFINE_REAL)
 
 #ifdef __cplusplus
 } /* extern "C" */

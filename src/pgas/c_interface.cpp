@@ -2,6 +2,7 @@
 #include <mpi.h>
 #include <spillway/pgas.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdio>
@@ -38,6 +39,7 @@ struct Job {
 
 Job* job = nullptr;  // a program that exits without pgas_finalize() leaves it: MPI may be gone by then
 bool finalizes_mpi = false;
+int given_thread_level = PGAS_THREAD_SERIALIZED;
 mpi_program::EndOfJob end_of_job("pgas");
 
 Job& running() {
@@ -163,6 +165,17 @@ using namespace spillway::pgas;
 extern "C" {
 
 SPILLWAY_EXPORT void pgas_init(void) { answer(__func__, init); }
+
+SPILLWAY_EXPORT int pgas_init_thread(int requested, int* provided) {
+  return answer(__func__, [&] {
+    init();
+    *provided = std::min(requested, PGAS_THREAD_SERIALIZED);
+    given_thread_level = *provided;
+    return 0;
+  });
+}
+
+SPILLWAY_EXPORT void pgas_query_thread(int* provided) { *provided = given_thread_level; }
 
 SPILLWAY_EXPORT void pgas_finalize(void) {
   answer(__func__, [] {
@@ -303,6 +316,31 @@ SPILLWAY_EXPORT uint64_t pgas_atomic_bytes(enum pgas_operation operation, void* 
                                            uint64_t expected, size_t bytes, int pe) {
   return answer(name_of(operation),
                 [&] { return running().operations.atomic(operation, address, operand, expected, bytes, pe); });
+}
+
+SPILLWAY_EXPORT void pgas_iput_bytes(void* dest, const void* source, ptrdiff_t dest_stride, ptrdiff_t source_stride,
+                                     size_t count, size_t bytes, int pe) {
+  answer("pgas_iput", [&] {
+    running().operations.put_strided(dest, source, {dest_stride, source_stride, count, bytes}, pe);
+  });
+}
+
+SPILLWAY_EXPORT void pgas_iget_bytes(void* dest, const void* source, ptrdiff_t dest_stride, ptrdiff_t source_stride,
+                                     size_t count, size_t bytes, int pe) {
+  answer("pgas_iget", [&] {
+    running().operations.get_strided(dest, source, {dest_stride, source_stride, count, bytes}, pe);
+  });
+}
+
+SPILLWAY_EXPORT size_t pgas_compare_many_bytes(const void* addresses, size_t count, const int* excluded, int comparison,
+                                               const void* values, int has_value_each, size_t bytes, int is_signed,
+                                               size_t* found, size_t most, int waits) {
+  return answer(waits ? "pgas_wait_until_..." : "pgas_test_...", [&] {
+    return running().operations.compare_many(
+        {static_cast<const char*>(addresses), count, excluded, static_cast<const char*>(values), has_value_each != 0,
+         bytes, is_signed != 0},
+        comparison, found, most, waits != 0);
+  });
 }
 
 SPILLWAY_EXPORT int pgas_compare_bytes(const void* address, int comparison, uint64_t value, size_t bytes, int is_signed,

@@ -18,7 +18,8 @@ namespace {
 #define SPILLWAY_PGAS_MOST_OF_ONE_CALL uint64_t{1} << 30
 #endif
 constexpr uint64_t kMostOfOneCall = SPILLWAY_PGAS_MOST_OF_ONE_CALL;  // MPI counts with int
-constexpr int kLooks = 200;                                          // before a PE that waits goes to sleep
+constexpr uint64_t kMostElementsOfOneCall = uint64_t{1} << 24;
+constexpr int kLooks = 200;  // before a PE that waits goes to sleep
 constexpr uint64_t kShortestSleepNs = 20'000;
 // What MPI brings from other nodes rings no bell, nor do stores of the program itself.
 constexpr uint64_t kLongestSleepAmongNodesNs = 200'000;
@@ -258,6 +259,78 @@ void OneSided::get(void* dest, const void* source, uint64_t bytes, int pe, bool 
   give_time_to_mpi_sometimes();
 }
 
+// Where the elements end.
+void OneSided::check_strided(const void* symmetric, ptrdiff_t stride, const Strided& elements) const {
+  if (elements.dest < 1 || elements.source < 1)
+    throw Failure(
+        "elements at distances of " + std::to_string(elements.dest) + " and " + std::to_string(elements.source),
+        "take distances of 1 or more");
+  uint64_t bytes = 0;
+  const bool is_too_large = __builtin_mul_overflow(elements.count - 1, static_cast<uint64_t>(stride), &bytes) ||
+                            __builtin_mul_overflow(bytes + 1, elements.bytes, &bytes);
+  heap_->offset_of(symmetric, is_too_large ? SIZE_MAX : bytes);
+}
+
+void OneSided::copy_strided(char* dest, const char* source, const Strided& elements) {
+  const auto bytes = static_cast<ptrdiff_t>(elements.bytes);
+  for (uint64_t i = 0; i < elements.count; ++i) {
+    copy(dest, source, elements.bytes);
+    dest += elements.dest * bytes;
+    source += elements.source * bytes;
+  }
+}
+
+// To or from another node; `call` is MPI_Put or MPI_Get.
+template <typename Call>
+void OneSided::transfer_strided(char* own, const void* symmetric, ptrdiff_t own_stride, ptrdiff_t stride,
+                                const Strided& elements, int pe, Call call) {
+  const auto own_lock = lock();
+  const auto bytes = static_cast<MPI_Aint>(elements.bytes);
+  MPI_Aint at = displacement(symmetric, elements.bytes);
+  for (uint64_t done = 0; done < elements.count;) {
+    const int count = static_cast<int>(std::min(elements.count - done, kMostElementsOfOneCall));
+    MPI_Datatype here = MPI_DATATYPE_NULL;
+    MPI_Datatype there = MPI_DATATYPE_NULL;
+    MPI_Type_create_hvector(count, static_cast<int>(bytes), own_stride * bytes, MPI_BYTE, &here);
+    MPI_Type_create_hvector(count, static_cast<int>(bytes), stride * bytes, MPI_BYTE, &there);
+    MPI_Type_commit(&here);
+    MPI_Type_commit(&there);
+    call(own, 1, here, pe, at, 1, there, heap_->window());
+    MPI_Type_free(&here);
+    MPI_Type_free(&there);
+    done += static_cast<uint64_t>(count);
+    own += count * own_stride * bytes;
+    at += count * stride * bytes;
+  }
+  note_open(pe);
+  MPI_Win_flush_local(pe, heap_->window());
+}
+
+void OneSided::put_strided(void* dest, const void* source, const Strided& elements, int pe) {
+  check_pe(pe);
+  if (elements.count == 0) return;
+  check_strided(dest, elements.dest, elements);
+  if (char* const memory = direct(dest, elements.bytes, pe); memory != nullptr) {
+    copy_strided(memory, static_cast<const char*>(source), elements);
+    return heap_->bell(pe).ring();
+  }
+  transfer_strided(static_cast<char*>(const_cast<void*>(source)), dest, elements.source, elements.dest, elements, pe,
+                   MPI_Put);
+}
+
+void OneSided::get_strided(void* dest, const void* source, const Strided& elements, int pe) {
+  check_pe(pe);
+  if (elements.count == 0) return;
+  check_strided(source, elements.source, elements);
+  if (const char* const memory = direct(source, elements.bytes, pe); memory != nullptr) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    copy_strided(static_cast<char*>(dest), memory, elements);
+    return give_time_to_mpi_sometimes();
+  }
+  transfer_strided(static_cast<char*>(dest), source, elements.dest, elements.source, elements, pe, MPI_Get);
+  give_time_to_mpi_sometimes();
+}
+
 uint64_t OneSided::put_signal(void* dest, const void* source, uint64_t bytes, uint64_t* signal_address, uint64_t signal,
                               int operation, int pe, bool is_blocking) {
   if (operation != PGAS_SIGNAL_SET && operation != PGAS_SIGNAL_ADD)
@@ -434,26 +507,66 @@ void OneSided::give_time_to_mpi_sometimes() {
   if (++calls_ % kCallsBetweenLooks == 0) give_time_to_mpi();
 }
 
+// Until look() has seen it; without `waits`, once more at most.
+template <typename Look>
+bool OneSided::see(Look look, bool waits) {
+  bool is_seen = look();
+  for (int looks = 0; waits && !is_seen && looks < kLooks; ++looks) is_seen = look();
+  if (!waits && !is_seen) {
+    give_time_to_mpi();
+    return look();
+  }
+  for (uint64_t sleep_ns = kShortestSleepNs; !is_seen; sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns_)) {
+    give_time_to_mpi();
+    heap_->bell(heap_->pe()).sleep([&] { return is_seen = look(); }, sleep_ns);
+    if (!is_seen) is_seen = look();
+  }
+  return is_seen;
+}
+
 std::optional<uint64_t> OneSided::compare(const void* address, int comparison, uint64_t value, uint64_t bytes,
                                           bool is_signed, bool waits) {
   check_aligned(address, bytes);
   heap_->offset_of(address, bytes);
+  std::optional<uint64_t> found;
   const auto look = [&] {
-    return bytes == 4 ? compare_in_memory<uint32_t, int32_t>(address, comparison, value, is_signed)
-                      : compare_in_memory<uint64_t, int64_t>(address, comparison, value, is_signed);
+    found = bytes == 4 ? compare_in_memory<uint32_t, int32_t>(address, comparison, value, is_signed)
+                       : compare_in_memory<uint64_t, int64_t>(address, comparison, value, is_signed);
+    return found.has_value();
   };
-  std::optional<uint64_t> found = look();
-  for (int looks = 0; waits && !found && looks < kLooks; ++looks) found = look();
-  if (!waits && !found) {
-    give_time_to_mpi();
-    return look();
-  }
-  for (uint64_t sleep_ns = kShortestSleepNs; !found; sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns_)) {
-    give_time_to_mpi();
-    heap_->bell(heap_->pe()).sleep([&] { return (found = look()).has_value(); }, sleep_ns);
-    if (!found) found = look();
-  }
+  see(look, waits);
   return found;
+}
+
+uint64_t OneSided::compare_many(const Values& values, int comparison, size_t* found, uint64_t most, bool waits) {
+  if (values.count == 0) return 0;
+  check_aligned(values.at, values.bytes);
+  uint64_t all_bytes = 0;
+  heap_->offset_of(values.at, __builtin_mul_overflow(values.count, values.bytes, &all_bytes) ? SIZE_MAX : all_bytes);
+  const auto compares_so = [&](uint64_t i) {
+    const char* const at = values.at + i * values.bytes;
+    const char* const with = values.compared_with + (values.has_each ? i * values.bytes : 0);
+    uint64_t value = 0;
+    std::memcpy(&value, with, values.bytes);
+    return (values.bytes == 4 ? compare_in_memory<uint32_t, int32_t>(at, comparison, value, values.is_signed)
+                              : compare_in_memory<uint64_t, int64_t>(at, comparison, value, values.is_signed))
+        .has_value();
+  };
+  uint64_t counted = 0;
+  const auto look = [&] {
+    uint64_t candidates = 0;
+    counted = 0;
+    for (uint64_t i = 0; i < values.count && (found == nullptr || counted < most); ++i) {
+      if (values.excluded != nullptr && values.excluded[i] != 0) continue;
+      ++candidates;
+      if (compares_so(i) == (found == nullptr)) continue;
+      if (found != nullptr) found[counted] = i;
+      ++counted;
+    }
+    return found == nullptr ? counted == 0 : counted != 0 || candidates == 0;
+  };
+  see(look, waits);
+  return counted;
 }
 
 }  // namespace spillway::pgas

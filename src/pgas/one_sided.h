@@ -52,6 +52,28 @@ class OneSided {
   std::optional<uint64_t> compare(const void* address, int comparison, uint64_t value, uint64_t bytes, bool is_signed,
                                   bool waits);
 
+  // As pgas_compare_many_bytes() has it.
+  struct Values {
+    const char* at;
+    uint64_t count;
+    const int* excluded;
+    const char* compared_with;
+    bool has_each;
+    uint64_t bytes;
+    bool is_signed;
+  };
+  uint64_t compare_many(const Values& values, int comparison, size_t* found, uint64_t most, bool waits);
+
+  // Elements of `bytes` at distances of so many elements.
+  struct Strided {
+    ptrdiff_t dest;
+    ptrdiff_t source;
+    uint64_t count;
+    uint64_t bytes;
+  };
+  void put_strided(void* dest, const void* source, const Strided& elements, int pe);
+  void get_strided(void* dest, const void* source, const Strided& elements, int pe);
+
   // What has been put is there.
   void quiet();
 
@@ -91,6 +113,13 @@ class OneSided {
   void let_others_have_their_turn(int pe);
   template <typename T>
   T atomic_by_mpi(pgas_operation operation, MPI_Aint at, T operand, T expected, int pe);
+  void check_strided(const void* symmetric, ptrdiff_t stride, const Strided& elements) const;
+  static void copy_strided(char* dest, const char* source, const Strided& elements);
+  template <typename Call>
+  void transfer_strided(char* own, const void* symmetric, ptrdiff_t own_stride, ptrdiff_t stride,
+                        const Strided& elements, int pe, Call call);
+  template <typename Look>
+  bool see(Look look, bool waits);
   void give_time_to_mpi();
   void give_time_to_mpi_sometimes();
 

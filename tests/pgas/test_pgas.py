@@ -204,11 +204,17 @@ def patterns_of_c_calls() -> Dict[str, str]:
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     plain = re.findall(r"^[\w ]+\*? (pgas_\w+)\(", text, re.M)
     of_types = re.findall(r"pgas_##name##(_\w+)\(", text)
+    of_types = [name for name in of_types if not name.endswith("_word")]  # inner ones, and parts of names
+    of_types = [name for name in of_types if not name.startswith("_atomic_fetch_##")]
     for word in re.findall(r"PGAS_DEFINE_FETCHING\(name, type, (\w+), PGAS_", text):
-        of_types += [f"_atomic_fetch_{word}", f"_atomic_{word}"]
+        of_types += [f"_atomic_fetch_{word}", f"_atomic_{word}", f"_atomic_fetch_{word}_nbi"]
+    of_many = re.findall(r"pgas_##name##(_\w+)##suffix\(", text)
+    of_types += [name + suffix for name in of_many for suffix in ("", "_vector")]
+    of_sizes = set(re.findall(r"pgas_(i?(?:put|get))##bits((?:##\w+)?)\(", text))
     # What the functions with types are made of.
-    calls = {name: rf"\b{name}\(" for name in plain if name not in ("pgas_atomic_bytes", "pgas_compare_bytes")}
-    return {**calls, **{name: rf"pgas_##name##{name}\b" for name in of_types}}
+    calls = {name: rf"\b{name}\(" for name in plain if not name.endswith("_bytes")}
+    calls.update({name: rf"pgas_##name##{name}\b" for name in of_types})
+    return {**calls, **{f"{verb}{rest}": rf"pgas_{verb}##bits{rest}\(" for verb, rest in of_sizes}}
 
 
 def patterns_of_typed_calls() -> Dict[str, str]:
@@ -221,7 +227,7 @@ def patterns_of_typed_calls() -> Dict[str, str]:
 @pytest.mark.parametrize(
     ("patterns", "programs", "least"),
     [
-        (patterns_of_c_calls(), ("calls.cpp", "mistakes.cpp"), 48),
+        (patterns_of_c_calls(), ("calls.cpp", "mistakes.cpp"), 82),
         (patterns_of_typed_calls(), ("typed_calls.cpp",), 25),
     ],
     ids=["c", "typed"],
@@ -249,6 +255,10 @@ MISTAKES = {
     "atomic-pe": r"rank 2 of 3 on \S+: pgas_atomic_compare_swap\(\): there is no PE 3\n  Remedy: PEs are 0 to 2",
     "atomic-address": r"rank 2 of 3 on \S+: pgas_atomic_fetch\(\): 8 bytes at 0x[0-9a-f]+ are not in the",
     "wait-address": r"rank 2 of 3 on \S+: pgas_wait_until\(\): 8 bytes at 0x[0-9a-f]+ are not in the symmetric heap",
+    "stride": r"rank 2 of 3 on \S+: pgas_iput\(\): elements at distances of 0 and 1\n  Remedy: take distances of 1",
+    "strided-end": r"rank 2 of 3 on \S+: pgas_iget\(\): 8581545992 bytes at 0x[0-9a-f]+ are not in the symmetric heap",
+    "many-address": r"rank 2 of 3 on \S+: pgas_wait_until_\.\.\.\(\): 8 bytes at 0x[0-9a-f]+ are not in the symmetric",
+    "many-end": r"rank 2 of 3 on \S+: pgas_test_\.\.\.\(\): 8589934592 bytes at 0x[0-9a-f]+ are not in the symmetric",
     "test-border": r"rank 2 of 3 on \S+: pgas_test\(\): a value of 8 bytes does not begin on a multiple of that",
     "free-others": r"pgas_free\(\): PEs free different memory",
     "comparison": r"rank 2 of 3 on \S+: pgas_signal_wait_until\(\): comparison 7 does not exist",

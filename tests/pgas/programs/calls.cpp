@@ -6,17 +6,12 @@
 #include <cstring>
 #include <type_traits>
 
+#include "calls_on_many.h"
 #include "checked_program.h"
 
 namespace {
 
 constexpr size_t kCount = 3000;
-
-// Symmetric memory for `count` elements.
-template <typename T>
-T* symmetric(size_t count) {
-  return static_cast<T*>(pgas_calloc(count, sizeof(T)));
-}
 
 bool is_patterned(const int* data, int source, int tag, size_t count) {
   const std::vector<int> wanted = patterned(source, tag, count);
@@ -130,12 +125,37 @@ void check_put_and_get(CheckedProgram& program) {
   pgas_free(data);
 }
 
+// Each second element of the source to each third one of a PE, and back to each second one.
+template <typename T>
+void check_strided(CheckedProgram& program, void (*iput)(T*, const T*, ptrdiff_t, ptrdiff_t, size_t, int),
+                   void (*iget)(T*, const T*, ptrdiff_t, ptrdiff_t, size_t, int)) {
+  constexpr size_t kElements = 5;
+  T* const data = symmetric<T>(3 * kElements);
+  T given[2 * kElements];
+  T got[2 * kElements] = {};
+  for (size_t i = 0; i < 2 * kElements; ++i) given[i] = static_cast<T>(static_cast<size_t>(program.rank()) + i + 1);
+  iput(data, given, 3, 2, kElements, program.right());
+  given[0] = T{};
+  iput(data, given, 3, 2, 0, program.right());
+  pgas_barrier_all();
+  for (size_t i = 0; i < 3 * kElements; ++i)
+    program.equal(data[i], i % 3 == 0 ? static_cast<T>(static_cast<size_t>(program.left()) + i / 3 * 2 + 1) : T{});
+  iget(got, data, 2, 3, kElements, program.right());
+  for (size_t i = 0; i < 2 * kElements; ++i)
+    program.equal(got[i], i % 2 == 0 ? static_cast<T>(static_cast<size_t>(program.rank()) + i + 1) : T{});
+  pgas_barrier_all();
+  pgas_free(data);
+}
+
 template <typename T>
 void check_elements(CheckedProgram& program, void (*put)(T*, const T*, size_t, int),
                     void (*put_nbi)(T*, const T*, size_t, int), void (*get)(T*, const T*, size_t, int),
                     void (*get_nbi)(T*, const T*, size_t, int), void (*p)(T*, T, int), T (*g)(const T*, int),
                     void (*put_signal)(T*, const T*, size_t, uint64_t*, uint64_t, int, int),
-                    void (*put_signal_nbi)(T*, const T*, size_t, uint64_t*, uint64_t, int, int)) {
+                    void (*put_signal_nbi)(T*, const T*, size_t, uint64_t*, uint64_t, int, int),
+                    void (*iput)(T*, const T*, ptrdiff_t, ptrdiff_t, size_t, int),
+                    void (*iget)(T*, const T*, ptrdiff_t, ptrdiff_t, size_t, int)) {
+  check_strided(program, iput, iget);
   T* const data = symmetric<T>(4);
   uint64_t* const signal = symmetric<uint64_t>(1);
   T given[3], got[3];
@@ -169,8 +189,49 @@ void check_elements(CheckedProgram& program, void (*put)(T*, const T*, size_t, i
 void check_types(CheckedProgram& program) {
 #define CHECK_ELEMENTS(name, type)                                                                                  \
   check_elements<type>(program, pgas_##name##_put, pgas_##name##_put_nbi, pgas_##name##_get, pgas_##name##_get_nbi, \
-                       pgas_##name##_p, pgas_##name##_g, pgas_##name##_put_signal, pgas_##name##_put_signal_nbi);
+                       pgas_##name##_p, pgas_##name##_g, pgas_##name##_put_signal, pgas_##name##_put_signal_nbi,    \
+                       pgas_##name##_iput, pgas_##name##_iget);
   PGAS_FOR_RMA_TYPES(CHECK_ELEMENTS)
+}
+
+// As many bytes as the name says in bits.
+void check_sizes(CheckedProgram& program) {
+  uint64_t* const signal = symmetric<uint64_t>(1);
+  uint64_t signals = 0;
+#define CHECK_SIZE(bits)                                                                                            \
+  {                                                                                                                 \
+    constexpr size_t kBytes = bits / 8;                                                                             \
+    char* const data = symmetric<char>(12 * kBytes);                                                                \
+    const std::vector<int> own = patterned(program.rank(), bits, 12 * kBytes);                                      \
+    const std::vector<int> others = patterned(program.left(), bits, 12 * kBytes);                                   \
+    const char* const from = reinterpret_cast<const char*>(own.data());                                             \
+    const char* const wanted = reinterpret_cast<const char*>(others.data());                                        \
+    pgas_put##bits(data, from, 2, program.right());                                                                 \
+    pgas_put##bits##_nbi(data + 2 * kBytes, from + 2 * kBytes, 2, program.right());                                 \
+    pgas_iput##bits(data + 4 * kBytes, from + 4 * kBytes, 2, 2, 2, program.right());                                \
+    pgas_put##bits##_signal(data + 8 * kBytes, from + 8 * kBytes, 2, signal, 1, PGAS_SIGNAL_ADD, program.right());  \
+    pgas_put##bits##_signal_nbi(data + 10 * kBytes, from + 10 * kBytes, 1, signal, 1, PGAS_SIGNAL_ADD,              \
+                                program.right());                                                                   \
+    signals += 2;                                                                                                   \
+    program.equal(pgas_signal_wait_until(signal, PGAS_CMP_GE, signals), signals);                                   \
+    pgas_barrier_all();                                                                                             \
+    for (size_t i : {0, 1, 2, 3, 4, 6, 8, 9, 10})                                                                   \
+      program.equal(std::memcmp(data + i * kBytes, wanted + i * kBytes, kBytes), 0);                                \
+    for (size_t i : {5, 7, 11}) program.holds(std::count(data + i * kBytes, data + (i + 1) * kBytes, 0) == kBytes); \
+    char got[6 * kBytes] = {};                                                                                      \
+    pgas_get##bits(got, data, 2, program.right());                                                                  \
+    pgas_get##bits##_nbi(got + 2 * kBytes, data + 2 * kBytes, 1, program.right());                                  \
+    pgas_iget##bits(got + 3 * kBytes, data + 4 * kBytes, 1, 2, 2, program.right());                                 \
+    pgas_quiet();                                                                                                   \
+    program.equal(std::memcmp(got, from, 3 * kBytes), 0);                                                           \
+    program.equal(std::memcmp(got + 3 * kBytes, from + 4 * kBytes, kBytes), 0);                                     \
+    program.equal(std::memcmp(got + 4 * kBytes, from + 6 * kBytes, kBytes), 0);                                     \
+    program.equal(std::count(got + 5 * kBytes, got + 6 * kBytes, 0), kBytes);                                       \
+    pgas_barrier_all();                                                                                             \
+    pgas_free(data);                                                                                                \
+  }
+  PGAS_FOR_SIZES(CHECK_SIZE)
+  pgas_free(signal);
 }
 
 // Parts of many sizes go round the ring; who sees the signal has the data.
@@ -214,6 +275,14 @@ struct AtomicCalls {
   void (*or_)(T*, T, int);
   T (*fetch_xor)(T*, T, int);
   void (*xor_)(T*, T, int);
+  void (*fetch_nbi)(T*, const T*, int);
+  void (*swap_nbi)(T*, T*, T, int);
+  void (*compare_swap_nbi)(T*, T*, T, T, int);
+  void (*fetch_add_nbi)(T*, T*, T, int);
+  void (*fetch_inc_nbi)(T*, T*, int);
+  void (*fetch_and_nbi)(T*, T*, T, int);
+  void (*fetch_or_nbi)(T*, T*, T, int);
+  void (*fetch_xor_nbi)(T*, T*, T, int);
   void (*wait_until)(T*, int, T);
   int (*test)(T*, int, T);
 };
@@ -238,7 +307,18 @@ void check_each_operation(CheckedProgram& program, const AtomicCalls<T>& call) {
   call.xor_(value, 1, pe);
   program.equal(call.fetch_xor(value, 6, pe), T{14});
   call.and_(value, 9, pe);
-  program.equal(call.fetch(value, pe), T{8});
+  T before[8] = {};
+  call.fetch_nbi(&before[0], value, pe);
+  call.swap_nbi(&before[1], value, 6, pe);
+  call.compare_swap_nbi(&before[2], value, 6, 12, pe);
+  call.fetch_add_nbi(&before[3], value, 3, pe);
+  call.fetch_inc_nbi(&before[4], value, pe);
+  call.fetch_and_nbi(&before[5], value, 24, pe);
+  call.fetch_or_nbi(&before[6], value, 12, pe);
+  call.fetch_xor_nbi(&before[7], value, 20, pe);
+  pgas_quiet();
+  const T wanted[] = {8, 8, 6, 12, 15, 16, 16, 28};
+  for (int i = 0; i < 8; ++i) program.equal(before[i], wanted[i]);
   pgas_barrier_all();
   program.equal(*value, T{8});
   program.equal(value[-1], T{0});
@@ -292,21 +372,64 @@ void check_waiting(CheckedProgram& program, const AtomicCalls<T>& call) {
   pgas_free(value);
 }
 
+// Numbers with a fraction, which are swapped whole.
+void check_real_numbers(CheckedProgram& program) {
+#define CHECK_REAL(name, type, word)                                                          \
+  {                                                                                           \
+    type* const value = symmetric<type>(3) + 1;                                               \
+    type before[2] = {};                                                                      \
+    pgas_##name##_atomic_set(value, type{-2.5}, program.right());                             \
+    program.equal(pgas_##name##_atomic_fetch(value, program.right()), type{-2.5});            \
+    program.equal(pgas_##name##_atomic_swap(value, type{0.75}, program.right()), type{-2.5}); \
+    pgas_##name##_atomic_fetch_nbi(&before[0], value, program.right());                       \
+    pgas_##name##_atomic_swap_nbi(&before[1], value, type{1e30}, program.right());            \
+    pgas_quiet();                                                                             \
+    program.holds(before[0] == type{0.75} && before[1] == type{0.75});                        \
+    pgas_barrier_all();                                                                       \
+    program.holds(value[-1] == 0 && value[0] == type{1e30} && value[1] == 0);                 \
+    pgas_free(value - 1);                                                                     \
+  }
+  PGAS_FOR_REAL_TYPES(CHECK_REAL)
+}
+
 void check_atomics(CheckedProgram& program) {
-#define CHECK_ATOMICS(name, type, is_signed)                                                         \
-  {                                                                                                  \
-    const AtomicCalls<type> calls{pgas_##name##_atomic_fetch,     pgas_##name##_atomic_set,          \
-                                  pgas_##name##_atomic_swap,      pgas_##name##_atomic_compare_swap, \
-                                  pgas_##name##_atomic_fetch_add, pgas_##name##_atomic_add,          \
-                                  pgas_##name##_atomic_fetch_inc, pgas_##name##_atomic_inc,          \
-                                  pgas_##name##_atomic_fetch_and, pgas_##name##_atomic_and,          \
-                                  pgas_##name##_atomic_fetch_or,  pgas_##name##_atomic_or,           \
-                                  pgas_##name##_atomic_fetch_xor, pgas_##name##_atomic_xor,          \
-                                  pgas_##name##_wait_until,       pgas_##name##_test};               \
-    program.equal(std::is_signed_v<type>, is_signed == 1);                                           \
-    check_each_operation(program, calls);                                                            \
-    check_together(program, calls);                                                                  \
-    check_waiting(program, calls);                                                                   \
+#define CHECK_ATOMICS(name, type, is_signed)                                                                       \
+  {                                                                                                                \
+    const AtomicCalls<type> calls{pgas_##name##_atomic_fetch,                                                      \
+                                  pgas_##name##_atomic_set,                                                        \
+                                  pgas_##name##_atomic_swap,                                                       \
+                                  pgas_##name##_atomic_compare_swap,                                               \
+                                  pgas_##name##_atomic_fetch_add,                                                  \
+                                  pgas_##name##_atomic_add,                                                        \
+                                  pgas_##name##_atomic_fetch_inc,                                                  \
+                                  pgas_##name##_atomic_inc,                                                        \
+                                  pgas_##name##_atomic_fetch_and,                                                  \
+                                  pgas_##name##_atomic_and,                                                        \
+                                  pgas_##name##_atomic_fetch_or,                                                   \
+                                  pgas_##name##_atomic_or,                                                         \
+                                  pgas_##name##_atomic_fetch_xor,                                                  \
+                                  pgas_##name##_atomic_xor,                                                        \
+                                  pgas_##name##_atomic_fetch_nbi,                                                  \
+                                  pgas_##name##_atomic_swap_nbi,                                                   \
+                                  pgas_##name##_atomic_compare_swap_nbi,                                           \
+                                  pgas_##name##_atomic_fetch_add_nbi,                                              \
+                                  pgas_##name##_atomic_fetch_inc_nbi,                                              \
+                                  pgas_##name##_atomic_fetch_and_nbi,                                              \
+                                  pgas_##name##_atomic_fetch_or_nbi,                                               \
+                                  pgas_##name##_atomic_fetch_xor_nbi,                                              \
+                                  pgas_##name##_wait_until,                                                        \
+                                  pgas_##name##_test};                                                             \
+    const ManyCalls<type> many{pgas_##name##_wait_until_all,  pgas_##name##_wait_until_any,                        \
+                               pgas_##name##_wait_until_some, pgas_##name##_test_all,                              \
+                               pgas_##name##_test_any,        pgas_##name##_test_some};                            \
+    const ManyVectorCalls<type> vectors{pgas_##name##_wait_until_all_vector,  pgas_##name##_wait_until_any_vector, \
+                                        pgas_##name##_wait_until_some_vector, pgas_##name##_test_all_vector,       \
+                                        pgas_##name##_test_any_vector,        pgas_##name##_test_some_vector};     \
+    check_many<type>(program, many, vectors);                                                                      \
+    program.equal(std::is_signed_v<type>, is_signed == 1);                                                         \
+    check_each_operation(program, calls);                                                                          \
+    check_together(program, calls);                                                                                \
+    check_waiting(program, calls);                                                                                 \
   }
   PGAS_FOR_ATOMIC_TYPES(CHECK_ATOMICS)
 }
@@ -418,15 +541,21 @@ void check_beside_messages(CheckedProgram& program) {
 
 int main(int argc, char** argv) {
   CheckedProgram program(&argc, &argv);
-  pgas_init();
+  int level = -1;
+  int asked_again = -1;
+  program.equal(pgas_init_thread(PGAS_THREAD_MULTIPLE, &level), 0);
+  pgas_query_thread(&asked_again);
+  program.holds(level == PGAS_THREAD_SERIALIZED && asked_again == level);
   check_pes(program);
   check_heap(program);
   check_direct_pointers(program);
   check_put_and_get(program);
   check_types(program);
+  check_sizes(program);
   check_signals(program);
   check_handles(program);
   check_atomics(program);
+  check_real_numbers(program);
   check_mixed_operations(program);
   check_spinning(program);
   check_fence(program);

@@ -31,6 +31,10 @@ int main(int, char** argv) {
     if (is("atomic-pe")) (void)pgas_uint64_atomic_compare_swap(memory, 0, 1, pgas_n_pes());
     if (is("atomic-address")) (void)pgas_uint64_atomic_fetch(&on_stack, 0);
     if (is("wait-address")) pgas_uint64_wait_until(&on_stack, PGAS_CMP_EQ, 1);
+    if (is("stride")) pgas_uint64_iput(memory, &on_stack, 0, 1, 1, 0);
+    if (is("strided-end")) pgas_uint64_iget(&on_stack, memory, 1, 1 << 20, 1 << 10, 0);
+    if (is("many-address")) (void)pgas_uint64_wait_until_any(&on_stack, 1, nullptr, PGAS_CMP_EQ, 1);
+    if (is("many-end")) (void)pgas_uint64_test_all(memory, 1 << 30, nullptr, PGAS_CMP_EQ, 1);
     if (is("test-border"))
       (void)pgas_uint64_test(reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(memory) + 1), 1, 1);
     if (is("signal")) pgas_putmem_signal(memory, &on_stack, 8, memory, 1, 0, 0);
