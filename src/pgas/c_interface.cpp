@@ -13,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include "base/size_text.h"
@@ -76,15 +75,6 @@ uint64_t pes_per_node() {
   return static_cast<uint64_t>(count);
 }
 
-// Open MPI 4's osc/pt2pt, which it takes over TCP, knows no threads, and makes no window where there are several.
-int thread_level() {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  MPI_Get_library_version(version, &length);
-  return std::string_view(version).find("Open MPI v4.") == std::string_view::npos ? MPI_THREAD_MULTIPLE
-                                                                                  : MPI_THREAD_SERIALIZED;
-}
-
 void stop_thread() {
   if (job != nullptr) job->operations.stop_thread();
 }
@@ -108,7 +98,7 @@ void init() {
   MPI_Initialized(&is_initialized);
   if (!is_initialized) {
     int provided = 0;
-    MPI_Init_thread(nullptr, nullptr, thread_level(), &provided);
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
     finalizes_mpi = true;
   }
   end_of_job.learn_place();

@@ -240,12 +240,8 @@ int main(int argc, char** argv) {
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
   // Open MPI 4's osc/rdma fails between hosts over TCP, and with atomic operations within a host.
   setenv("OMPI_MCA_osc", "^rdma", 0);
-  constexpr int kThreads = MPI_THREAD_SERIALIZED;  // what it takes instead knows no more
-#else
-  constexpr int kThreads = MPI_THREAD_MULTIPLE;  // delivery goes on while a process computes
 #endif
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, kThreads, &provided);
+  MPI_Init(&argc, &argv);
   end_of_job.learn_place();
   try {
     std::string report_file;
