@@ -10,8 +10,8 @@ from typing import Callable, Dict, List
 
 import numpy as np
 import pytest
-from parts import parts_in
 from lloyd_oracle import lloyd
+from parts import parts_in
 from runner import Runner
 from test_iterative_programs import run_killed  # noqa: F401 (a fixture)
 from test_python_text_jobs import APPLICATIONS

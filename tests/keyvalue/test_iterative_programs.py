@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Sequence, Tuple
 
 import pytest
-from parts import parts_in
 from cases import in_turns
 from held_processes import Gate
 from marked_processes import marked_processes
+from parts import parts_in
 from runner import Runner
 from standstill import TimeLimit
 

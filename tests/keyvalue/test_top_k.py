@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple
 
 import pytest
-from parts import parts_in
 from cases import in_turns
+from parts import parts_in
 from runner import Runner
 
 pytestmark = pytest.mark.libraries_in_turn
