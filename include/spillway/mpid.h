@@ -115,8 +115,8 @@ int MPI_D_Send(const void* key, const void* value);
  */
 int MPI_D_Recv(const void** key, const void** value);
 
-/* The iteration mode. Process 0 of MPI_COMM_WORLD is the driver. Task t of either side is always in process t modulo
- * their number. */
+/* The iteration mode. Process 0 of MPI_COMM_WORLD is the driver. A task of either side is in the same process in
+ * all rounds. */
 /* 1 in the driver, or 0. */
 int MPI_D_Is_driver(void);
 /* Collective, when MPI_D_Next_task() has returned 0. Begins another round where the driver says so (`goes_on` of the

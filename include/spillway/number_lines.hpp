@@ -239,10 +239,10 @@ class SortedNumberLines {
 };
 
 // Nodes of a graph and their neighbours: a task's lines of `node neighbour neighbour ...`, sorted by node. It refers to
-// the splits.
+// both.
 class NeighbourLines {
  public:
-  NeighbourLines(const LineSplits& splits, const SortedNumberLines& sorted, int task, int tasks) : sorted_(sorted) {
+  NeighbourLines(const LineSplits& splits, const SortedNumberLines& sorted, int task, int tasks) : sorted_(&sorted) {
     splits.for_each_line(task, tasks, [&](std::string_view line) {
       const auto numbers = numbers_of_line<int64_t>(line);
       if (std::ranges::min(numbers) < 0) throw std::runtime_error("numbers of nodes must not be negative");
@@ -263,12 +263,12 @@ class NeighbourLines {
     const auto place = std::ranges::lower_bound(nodes_, node);
     if (place == nodes_.end() || *place != node)
       throw std::runtime_error("node " + std::to_string(node) + " is a neighbour, but has no line of its own in " +
-                               sorted_.file_of(node));
+                               sorted_->file_of(node));
     return static_cast<size_t>(place - nodes_.begin());
   }
 
  private:
-  SortedNumberLines sorted_;
+  const SortedNumberLines* sorted_;
   std::vector<int64_t> nodes_;
   std::vector<int64_t> neighbours_;
   std::vector<size_t> ends_;  // of each node's neighbours

@@ -49,7 +49,8 @@ extern "C" {
 
 /* Collective. Calls MPI_Init_thread() unless the program has. */
 void pgas_init(void);
-/* The same. *provided: what of `requested` there is, PGAS_THREAD_SERIALIZED at most. Returns 0. */
+/* The same. *provided: what of `requested` there is, PGAS_THREAD_SERIALIZED at most, and no more than MPI gives where
+ * the program has begun it. Returns 0. */
 int pgas_init_thread(int requested, int* provided);
 void pgas_query_thread(int* provided);
 /* Collective: all that has been put is there before. Calls MPI_Finalize() where pgas_init() called MPI_Init(). */
@@ -89,7 +90,8 @@ void pgas_getmem_nbi(void* dest, const void* source, size_t bytes, int pe);
 void pgas_putmem_signal(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
                         int operation, int pe);
 /* The same, but `source` stays untouched until pgas_quiet(). To another node it does not wait for the data to be there:
- * a thread gives the signal, or a later call, pgas_quiet() at the latest. */
+ * a later call gives the signal, pgas_quiet() at the latest, or the thread for progress, which there is among several
+ * nodes in programs that have called MPI_Init_thread() with MPI_THREAD_MULTIPLE before pgas_init(). */
 void pgas_putmem_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal_address, uint64_t signal,
                             int operation, int pe);
 /* The same with a handle, which OpenSHMEM has not and hybrid-sort.txt asks for: pgas_put_is_complete() is 1 when the

@@ -91,6 +91,14 @@ bool stays_beside(const PartName& found, const PartName& own) {
   return found.format == own.format ? found.codec != own.codec : !keeps_tasks;
 }
 
+// Of this start's own parts, the time of the last change is left out: some file systems settle it when a file has been
+// closed.
+bool is_there(const State& state) {
+  if (state.is_adopted) return is_at(state.part.partial, state.part);
+  struct stat status {};
+  return stat(state.part.partial.c_str(), &status) == 0 && static_cast<uint64_t>(status.st_size) == state.part.bytes;
+}
+
 // Nobody has changed it, and its name is free, or that of an earlier one.
 void require_whole(const State& state) {
   if (is_of_others(state)) return;
@@ -98,7 +106,7 @@ void require_whole(const State& state) {
   struct stat status {};
   if (lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     throw std::runtime_error("cannot write " + path + ": something that is no regular file has that name\n" + kNoNames);
-  if (!is_at(partial, state.part))
+  if (!is_there(state))
     throw std::runtime_error("cannot write " + path + ": " + partial +
                              (exists(partial) ? " has been changed" : " is gone") + " since its task has written it\n" +
                              kNoNames);

@@ -102,7 +102,11 @@ CheckpointDirectory::CheckpointDirectory(MPI_Comm communicator, const Placement&
       process_(placement.process()),
       process_count_(placement.process_count()) {
   share_names();
-  leaves_cached_ = own_bytes() * static_cast<uint64_t>(process_count_) <= base::available_memory() / 2;
+  uint64_t bytes = own_bytes();
+  uint64_t memory = base::available_memory();
+  MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UINT64_T, MPI_SUM, communicator_);
+  MPI_Allreduce(MPI_IN_PLACE, &memory, 1, MPI_UINT64_T, MPI_MIN, communicator_);
+  is_cached_ = bytes <= memory / 2;
 }
 
 uint64_t CheckpointDirectory::own_bytes() const {
@@ -194,7 +198,7 @@ bool CheckpointDirectory::refuses_all(std::vector<std::string>& names) const {
 
 std::unique_ptr<CheckpointReader> CheckpointDirectory::open_if_whole(const std::string& name) const {
   auto reader = std::make_unique<CheckpointReader>(path_of(name));
-  if (!reader->is_whole(leaves_cached_)) {
+  if (!reader->is_whole(is_cached_)) {
     say_unused(name, "is damaged");
     return nullptr;
   }
@@ -320,7 +324,7 @@ std::vector<KeptRun> MapReduceCheckpoint::runs(const Route& to_a_tasks) {
   std::vector<KeptRun> runs = exchange_runs(directory_.communicator(), to_a_tasks, std::move(found));
   std::vector<std::shared_ptr<const shuffle::RunFile>> files;
   for (const std::string& name : directory_.names())
-    files.push_back(std::make_shared<shuffle::RunFile>(directory_.path_of(name)));
+    files.push_back(std::make_shared<shuffle::RunFile>(directory_.path_of(name), directory_.is_cached()));
   for (KeptRun& kept : runs) kept.run.file = files.at(kept.file);
   return runs;
 }

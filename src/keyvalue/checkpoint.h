@@ -50,6 +50,8 @@ class CheckpointDirectory {
   std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
   // Those that were there at the beginning, the same in all processes.
   const std::vector<std::string>& names() const { return names_; }
+  // How they are read: by way of the file cache where each machine has memory for all, as most are read twice.
+  bool is_cached() const { return is_cached_; }
   // File number i of those is read by process i modulo their number.
   bool is_own(size_t number) const {
     return number % static_cast<size_t>(process_count_) == static_cast<size_t>(process_);
@@ -81,7 +83,7 @@ class CheckpointDirectory {
   int process_count_;
   base::Descriptor lock_;  // of process 0
   std::vector<std::string> names_;
-  bool leaves_cached_ = false;  // what is checked is read again soon: there is memory for all of it
+  bool is_cached_ = false;
 };
 
 class MapReduceCheckpoint {

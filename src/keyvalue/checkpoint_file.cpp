@@ -227,9 +227,7 @@ void CheckpointReader::read_at(const base::Descriptor& file, uint64_t offset, vo
   }
 }
 
-bool CheckpointReader::is_whole(bool leaves_cached) {
-  return job_ != 0 && read_end() && are_pieces_whole(leaves_cached);
-}
+bool CheckpointReader::is_whole(bool is_cached) { return job_ != 0 && read_end() && are_pieces_whole(is_cached); }
 
 bool CheckpointReader::read_end() {
   Tail tail{};
@@ -256,15 +254,13 @@ bool CheckpointReader::read_end() {
   return true;
 }
 
-bool CheckpointReader::are_pieces_whole(bool leaves_cached) const {
-  const shuffle::RunFile file(path_);
+bool CheckpointReader::are_pieces_whole(bool is_cached) const {
+  const shuffle::RunFile file(path_, is_cached);
   const shuffle::AlignedBuffer pieces = shuffle::aligned_buffer(std::min<uint64_t>(kReadBytes, blocks_end_));
   const uint64_t* checksum = checksums_.data();
   for (uint64_t offset = 0; offset < blocks_end_; offset += kReadBytes) {
     const uint64_t bytes = std::min<uint64_t>(kReadBytes, blocks_end_ - offset);
-    const int error = leaves_cached ? file.try_read_through_cache(pieces.get(), bytes, offset)
-                                    : file.try_read(pieces.get(), bytes, offset);
-    if (error != 0) fail_to_read(path_, error);
+    if (const int error = file.try_read(pieces.get(), bytes, offset)) fail_to_read(path_, error);
     for (uint64_t done = 0; done < bytes; done += kPieceBytes)
       if (shuffle::piece_checksum(pieces.get() + done, std::min<uint64_t>(kPieceBytes, bytes - done)) != *checksum++)
         return false;

@@ -81,8 +81,8 @@ class CheckpointReader {
   explicit CheckpointReader(std::string path);
 
   uint64_t job() const { return job_; }
-  // Reads all of it, which stays in the file cache if `leaves_cached`. False where it is not what was written.
-  bool is_whole(bool leaves_cached);
+  // Reads all of it, by way of the file cache or past it. False where it is not what was written.
+  bool is_whole(bool is_cached);
   // REQUIRES, as the next ones: is_whole().
   const std::vector<int>& numbers() const { return numbers_; }
   const std::string& note() const { return note_; }
@@ -96,7 +96,7 @@ class CheckpointReader {
 
  private:
   bool read_end();
-  bool are_pieces_whole(bool leaves_cached) const;
+  bool are_pieces_whole(bool is_cached) const;
   base::Descriptor opened() const;
   void read_at(const base::Descriptor& file, uint64_t offset, void* data, size_t bytes) const;
 

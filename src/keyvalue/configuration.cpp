@@ -26,6 +26,7 @@ constexpr uint64_t kUsualPartitionBytes = 4 << 20;
 // Runs are the fewer for it, and merged the faster; but a process has ten lists and more beside its memory.
 constexpr uint64_t kMostUsualPartitionBytes = 16 << 20;
 constexpr uint64_t kMemoryOfALongList = 128;  // times its own
+constexpr uint64_t kMemoryOfAll = 16;         // times those of all senders
 constexpr uint64_t kShortestWindowNs = 1'000'000;
 constexpr uint64_t kLongestSeconds = 86400;
 constexpr size_t kMostSpillDirectories = 16;
@@ -189,8 +190,12 @@ std::vector<std::string> usual_spill_directories() {
   return {"/var/tmp"};
 }
 
-uint64_t usual_partition_bytes(uint64_t memory_bytes) {
-  const uint64_t most = std::clamp(memory_bytes / kMemoryOfALongList, kUsualPartitionBytes, kMostUsualPartitionBytes);
+// Of each sender one may arrive at the same time.
+uint64_t usual_partition_bytes(MPI_D_Mode mode, uint64_t memory_bytes, int processes) {
+  const uint64_t share = std::max(kMemoryOfALongList, kMemoryOfAll * static_cast<uint64_t>(processes));
+  const uint64_t most = mode == MPI_D_MODE_MAPREDUCE
+                            ? std::clamp(memory_bytes / share, kUsualPartitionBytes, kMostUsualPartitionBytes)
+                            : kUsualPartitionBytes;
   return std::clamp(memory_bytes / 16, uint64_t{64 << 10}, most);
 }
 
@@ -220,11 +225,11 @@ Configuration read_configuration(const MPI_D_Entry* conf) {
   return configuration;
 }
 
-void choose_defaults(Configuration& configuration, int local_processes) {
+void choose_defaults(Configuration& configuration, MPI_D_Mode mode, int processes, int local_processes) {
   if (configuration.memory_bytes == 0)
     configuration.memory_bytes = std::max<uint64_t>(usual_memory() / local_processes, 16 << 20);
   if (configuration.partition_bytes == 0)
-    configuration.partition_bytes = usual_partition_bytes(configuration.memory_bytes);
+    configuration.partition_bytes = usual_partition_bytes(mode, configuration.memory_bytes, processes);
   if (configuration.spill_directories.empty()) configuration.spill_directories = usual_spill_directories();
 }
 

@@ -38,7 +38,8 @@ std::string whole_input_plan(const Configuration& configuration);
 // Throws Failure, which names the entry. `conf` may be null.
 Configuration read_configuration(const MPI_D_Entry* conf);
 
-// Fills in sizes and directories where they were not given. `local_processes` share the machine's memory.
-void choose_defaults(Configuration& configuration, int local_processes);
+// Fills in sizes and directories where they were not given. Of all processes `local_processes` share the machine's
+// memory.
+void choose_defaults(Configuration& configuration, MPI_D_Mode mode, int processes, int local_processes);
 
 }  // namespace spillway::keyvalue

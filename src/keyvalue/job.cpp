@@ -104,7 +104,7 @@ Job::Job(MPI_D_Mode mode, const Configuration& configuration)
       placement_(placement_here(MPI_COMM_WORLD, mode, configuration)),
       order_(configuration.key_class) {
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
-  choose_defaults(configuration_, local_process_count(communicator_));
+  choose_defaults(configuration_, mode, placement_.process_count(), local_process_count(communicator_));
   std::vector<std::string>& directories = configuration_.spill_directories;  // processes begin with different ones
   std::rotate(directories.begin(), directories.begin() + placement_.process() % std::ssize(directories),
               directories.end());

@@ -38,7 +38,7 @@ struct Job {
 
 Job* job = nullptr;  // a program that exits without pgas_finalize() leaves it: MPI may be gone by then
 bool finalizes_mpi = false;
-int given_thread_level = PGAS_THREAD_SERIALIZED;
+int given_thread_level = PGAS_THREAD_SINGLE;
 mpi_program::EndOfJob end_of_job("pgas");
 
 Job& running() {
@@ -73,6 +73,14 @@ uint64_t pes_per_node() {
   if (const auto [after, error] = std::from_chars(text, end, count); after != end || error != std::errc() || count < 1)
     throw Failure(std::string(PGAS_PES_PER_NODE) + "=" + text + " is no number of PEs", "set it to 1 or more, or not");
   return static_cast<uint64_t>(count);
+}
+
+// What a program may do that has begun MPI by itself, too.
+int level_of_mpi() {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level >= MPI_THREAD_SERIALIZED) return PGAS_THREAD_SERIALIZED;
+  return level >= MPI_THREAD_FUNNELED ? PGAS_THREAD_FUNNELED : PGAS_THREAD_SINGLE;
 }
 
 void stop_thread() {
@@ -154,12 +162,20 @@ using namespace spillway::pgas;
 
 extern "C" {
 
-SPILLWAY_EXPORT void pgas_init(void) { answer(__func__, init); }
+SPILLWAY_EXPORT void pgas_init(void) {
+  answer(__func__, [] {
+    init();
+    given_thread_level = level_of_mpi();
+  });
+}
 
 SPILLWAY_EXPORT int pgas_init_thread(int requested, int* provided) {
   return answer(__func__, [&] {
+    if (requested < PGAS_THREAD_SINGLE || requested > PGAS_THREAD_MULTIPLE)
+      throw Failure("there is no thread level " + std::to_string(requested),
+                    "take PGAS_THREAD_SINGLE, _FUNNELED, _SERIALIZED or _MULTIPLE");
     init();
-    *provided = std::min(requested, PGAS_THREAD_SERIALIZED);
+    *provided = std::min(requested, level_of_mpi());
     given_thread_level = *provided;
     return 0;
   });

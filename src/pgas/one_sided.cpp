@@ -267,7 +267,8 @@ void OneSided::check_strided(const void* symmetric, ptrdiff_t stride, const Stri
         "take distances of 1 or more");
   uint64_t bytes = 0;
   const bool is_too_large = __builtin_mul_overflow(elements.count - 1, static_cast<uint64_t>(stride), &bytes) ||
-                            __builtin_mul_overflow(bytes + 1, elements.bytes, &bytes);
+                            __builtin_add_overflow(bytes, uint64_t{1}, &bytes) ||
+                            __builtin_mul_overflow(bytes, elements.bytes, &bytes);
   heap_->offset_of(symmetric, is_too_large ? SIZE_MAX : bytes);
 }
 
@@ -540,6 +541,8 @@ std::optional<uint64_t> OneSided::compare(const void* address, int comparison, u
 
 uint64_t OneSided::compare_many(const Values& values, int comparison, size_t* found, uint64_t most, bool waits) {
   if (values.count == 0) return 0;
+  if (found == nullptr && most != 0)
+    throw Failure("no place for the numbers of those found", "pass an array of as many");
   check_aligned(values.at, values.bytes);
   uint64_t all_bytes = 0;
   heap_->offset_of(values.at, __builtin_mul_overflow(values.count, values.bytes, &all_bytes) ? SIZE_MAX : all_bytes);

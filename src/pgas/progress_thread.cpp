@@ -70,7 +70,7 @@ void ProgressThread::end() {
 }
 
 void ProgressThread::stop() {
-  if (pthread_equal(pthread_self(), thread_) != 0) return;
+  if (getpid() != process_ || pthread_equal(pthread_self(), thread_) != 0) return;
   end();
   const uint64_t most = base::now_ns() + kEndNs;
   while (has_ended_ == 0 && base::now_ns() < most) base::futex_wait(has_ended_, 0, kEndNs);

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -25,7 +27,8 @@ class ProgressThread {
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
-  // For a process that ends, in whichever state it is: waits for the end of the look, but not for ever.
+  // For a process that ends, in whichever state it is: waits for the end of the look, but not for ever. One that has
+  // been forked has no such thread.
   void stop();
 
  private:
@@ -33,6 +36,7 @@ class ProgressThread {
   void run();
 
   std::function<void()> look_;
+  const pid_t process_ = getpid();
   pthread_t thread_{};
   std::atomic<uint32_t> is_to_end_ = 0;
   std::atomic<uint32_t> has_ended_ = 0;

@@ -1,7 +1,6 @@
 #include "shuffle/run_file.h"
 
 #include <fcntl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,7 +8,6 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "storage/spill_file.h"
 
 namespace spillway::shuffle {
 namespace {
@@ -24,38 +22,18 @@ int read_all(int file, char* to, uint64_t bytes, uint64_t offset) {
   return 0;
 }
 
-// How many whole blocks from the beginning on could be had without waiting for the device. Where the file system cannot
-// say, none.
-uint64_t read_cached(int file, char* to, uint64_t bytes, uint64_t offset) {
-  uint64_t done = 0;
-  while (done < bytes) {
-    const iovec rest{to + done, bytes - done};
-    const ssize_t got = preadv2(file, &rest, 1, static_cast<off_t>(offset + done), RWF_NOWAIT);
-    if (got <= 0) break;
-    done += static_cast<uint64_t>(got);
-  }
-  return done - done % storage::kBlockBytes;
-}
-
 }  // namespace
 
 int RunFile::try_read(void* data, uint64_t bytes, uint64_t offset) const {
   auto* to = static_cast<char*>(data);
   const base::Descriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return errno;
-  const uint64_t done = read_cached(file.number(), to, bytes, offset);
-  if (done == bytes) return 0;
-  if (fcntl(file.number(), F_SETFL, O_DIRECT) == 0) {
-    const int error = read_all(file.number(), to + done, bytes - done, offset + done);
+  if (!is_cached_ && fcntl(file.number(), F_SETFL, O_DIRECT) == 0) {
+    const int error = read_all(file.number(), to, bytes, offset);
     if (error != EINVAL) return error;
     fcntl(file.number(), F_SETFL, 0);
   }
-  return read_all(file.number(), to + done, bytes - done, offset + done);
-}
-
-int RunFile::try_read_through_cache(void* data, uint64_t bytes, uint64_t offset) const {
-  const base::Descriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  return file ? read_all(file.number(), static_cast<char*>(data), bytes, offset) : errno;
+  return read_all(file.number(), to, bytes, offset);
 }
 
 // A message has room for its end.

@@ -9,14 +9,12 @@ namespace spillway::shuffle {
 
 class RunFile {
  public:
-  explicit RunFile(std::string path) : path_(std::move(path)) {}
+  // By way of the file cache, or past it where the file system has that: then what is read again comes from the device.
+  RunFile(std::string path, bool is_cached) : path_(std::move(path)), is_cached_(is_cached) {}
 
-  // What is in the file cache from there, all else past it where the file system has that. All three are multiples of
-  // storage::kBlockBytes. The result is 0 or an errno, EIO where the file ends before. Any thread; it is open only
-  // meanwhile, as there may be thousands.
+  // All three are multiples of storage::kBlockBytes. The result is 0 or an errno, EIO where the file ends before. Any
+  // thread; it is open only meanwhile, as there may be thousands.
   int try_read(void* data, uint64_t bytes, uint64_t offset) const;
-  // The same, and leaves it in the file cache for the next time.
-  int try_read_through_cache(void* data, uint64_t bytes, uint64_t offset) const;
   // The same; ends the process where that fails.
   void read(void* data, uint64_t bytes, uint64_t offset) const;
   [[noreturn]] void fail_for_damage() const;
@@ -25,6 +23,7 @@ class RunFile {
   std::string shown_path() const;
 
   const std::string path_;
+  const bool is_cached_;
 };
 
 }  // namespace spillway::shuffle

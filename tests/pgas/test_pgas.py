@@ -257,6 +257,8 @@ MISTAKES = {
     "wait-address": r"rank 2 of 3 on \S+: pgas_wait_until\(\): 8 bytes at 0x[0-9a-f]+ are not in the symmetric heap",
     "stride": r"rank 2 of 3 on \S+: pgas_iput\(\): elements at distances of 0 and 1\n  Remedy: take distances of 1",
     "strided-end": r"rank 2 of 3 on \S+: pgas_iget\(\): 8581545992 bytes at 0x[0-9a-f]+ are not in the symmetric heap",
+    "strided-overflow": r"rank 2 of 3 on \S+: pgas_iget\(\): \d+ bytes at 0x[0-9a-f]+ are not in the symmetric heap",
+    "many-places": r"rank 2 of 3 on \S+: pgas_test_\.\.\.\(\): no place for the numbers of those found",
     "many-address": r"rank 2 of 3 on \S+: pgas_wait_until_\.\.\.\(\): 8 bytes at 0x[0-9a-f]+ are not in the symmetric",
     "many-end": r"rank 2 of 3 on \S+: pgas_test_\.\.\.\(\): 8589934592 bytes at 0x[0-9a-f]+ are not in the symmetric",
     "test-border": r"rank 2 of 3 on \S+: pgas_test\(\): a value of 8 bytes does not begin on a multiple of that",

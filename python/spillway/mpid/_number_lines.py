@@ -24,7 +24,7 @@ def numbers_of_line(line: str, type: Type[Number] = float) -> List[Number]:
             number = type(word)
         except ValueError:
             number = math.nan
-        if not math.isfinite(number):
+        if isinstance(number, float) and not math.isfinite(number):
             raise ValueError(f"{word!r} is not a {'whole ' if type is int else ''}number")
         numbers.append(number)
     return numbers

@@ -33,6 +33,8 @@ int main(int, char** argv) {
     if (is("wait-address")) pgas_uint64_wait_until(&on_stack, PGAS_CMP_EQ, 1);
     if (is("stride")) pgas_uint64_iput(memory, &on_stack, 0, 1, 1, 0);
     if (is("strided-end")) pgas_uint64_iget(&on_stack, memory, 1, 1 << 20, 1 << 10, 0);
+    if (is("strided-overflow")) pgas_uint64_iget(&on_stack, memory, 1, 6148914691236517205, 4, 0);
+    if (is("many-places")) (void)pgas_uint64_test_some(memory, 1, nullptr, nullptr, PGAS_CMP_EQ, 1);
     if (is("many-address")) (void)pgas_uint64_wait_until_any(&on_stack, 1, nullptr, PGAS_CMP_EQ, 1);
     if (is("many-end")) (void)pgas_uint64_test_all(memory, 1 << 30, nullptr, PGAS_CMP_EQ, 1);
     if (is("test-border"))

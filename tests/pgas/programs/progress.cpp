@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   int level = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   CheckedProgram program(argc, argv);
+  program.holds(level == MPI_THREAD_MULTIPLE);  // else there is no thread
   pgas_init();
   const int target = program.size() - 1;
   int* const data = static_cast<int*>(pgas_calloc(kCount, sizeof(int)));
