@@ -161,10 +161,11 @@ TEST_F(RunFileTest, a_file_is_read_by_way_of_the_file_cache_or_past_it) {
       EXPECT_EQ(std::string_view(read.get(), kBytes - offset), std::string_view(content_).substr(offset));
     }
     EXPECT_EQ(file.try_read(read.get(), kBytes, storage::kBlockBytes), EIO);  // it ends before
-    if (is_cached)
+    if (is_cached) {
       EXPECT_EQ(cached_pages(descriptor, kBytes), kBytes / storage::kBlockBytes);
-    else if (is_direct(descriptor))
+    } else if (is_direct(descriptor)) {
       EXPECT_LT(cached_pages(descriptor, kBytes), 8);
+    }
   }
 }
 
