@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,8 @@ constexpr uint64_t kSamplesOfLongLines = 64;  // at least, where each of them ha
 constexpr uint64_t kLongLinesOfSample = 16;   // and one of so many
 constexpr uint64_t kUsualPlaces = 4096;
 constexpr uint64_t kBytesOfPlace = 4096;  // those that begin there are looked at,
-constexpr uint64_t kMostKeyBytes = 4096;  // and of a key so much
+constexpr uint64_t kMostKeyBytes = 4096;  // and of a key so much,
+constexpr uint64_t kMostOfEqualKeys = 64 << 10;  // or so much where many begin with the same
 constexpr uint64_t kPlacesForSize = 512;
 constexpr double kBytesOfSample = 64;                     // without its key
 constexpr uint64_t kMostSampleBytes = uint64_t{1} << 28;  // of all together: they are counted as an int
@@ -51,8 +53,8 @@ struct Place {
 struct Found {
   uint64_t position;
   uint64_t bytes;  // of the record
-  std::string_view key;
-  bool is_whole;  // the key; else it is its beginning
+  std::string key;     // or its beginning
+  uint64_t key_bytes;  // of all of it
 };
 
 // The process's of `count` places, each in the middle of an equal part of the input.
@@ -129,7 +131,7 @@ class Places {
         found.push_back({place.position + from,
                          layout_.record_bytes(),
                          {place.at(place.offset + from + layout_.key_offset()), seen_of_key()},
-                         seen_of_key() == layout_.key_bytes()});
+                         layout_.key_bytes()});
       return found;
     }
     const char* const begin = place.at(place.offset);
@@ -139,13 +141,13 @@ class Places {
       const char* const next = after_line(line, place.end());
       const auto seen = static_cast<size_t>((next == nullptr ? place.end() : next - 1) - line);
       const uint64_t offset = place.offset + static_cast<uint64_t>(line - begin);
-      uint64_t bytes = seen;
+      std::string whole;
       if (next == nullptr && !place.is_to_end)
-        bytes += read_line(place.file->name, offset + seen, RecordLayout::kMostRecordBytes).size();
-      const std::string_view key = layout_.key({line, seen});
-      const bool is_whole = key.size() <= kMostKeyBytes && (bytes == seen || key.end() != line + seen);
-      found.push_back(
-          {place.position + static_cast<uint64_t>(line - begin), bytes, key.substr(0, kMostKeyBytes), is_whole});
+        whole = std::string(line, seen) + read_line(place.file->name, offset + seen, RecordLayout::kMostRecordBytes);
+      const std::string_view text = whole.empty() ? std::string_view(line, seen) : whole;
+      const std::string_view key = layout_.key(text);
+      found.push_back({place.position + static_cast<uint64_t>(line - begin), text.size(),
+                       std::string(key.substr(0, kMostKeyBytes)), key.size()});
       line = next != nullptr && next <= last ? next : nullptr;
     }
     return found;
@@ -174,7 +176,7 @@ struct Samples {
   std::vector<double> footprints;
   std::vector<uint32_t> key_bytes;
   std::vector<char> keys;
-  std::vector<char> are_whole;
+  std::vector<uint64_t> whole_key_bytes;
 };
 
 template <typename Item>
@@ -191,28 +193,107 @@ std::vector<Item> gather(MPI_Comm processes, const std::vector<Item>& own, MPI_D
   return all;
 }
 
-// All keys that begin as the beginning of a longer one that was sampled come into one bucket. Refuses them here where
-// they are surely too many, and not after all has been read.
-void require_room(const std::vector<Sample>& samples, const std::vector<char>& are_whole, double stored_bytes,
-                  uint64_t most_bucket_bytes) {
-  struct Group {
-    double bytes = 0;
-    double count = 0;
-  };
-  std::unordered_map<std::string_view, Group> groups;
+struct AllSamples {
+  std::vector<Sample> samples;
+  std::vector<uint64_t> whole_key_bytes;
+  double bytes = 0;  // in buckets that one of the bytes of samples stands for
+};
+
+// Those of which there is only the same beginning of their keys.
+struct Group {
   double bytes = 0;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    bytes += samples[i].bytes;
-    if (are_whole[i] != 0) continue;
-    Group& group = groups[samples[i].key];
-    group.bytes += samples[i].bytes;
-    ++group.count;
+  std::vector<size_t> samples;
+};
+
+std::map<std::string_view, Group> groups_of(const AllSamples& all) {
+  std::map<std::string_view, Group> groups;
+  for (size_t i = 0; i < all.samples.size(); ++i) {
+    if (all.whole_key_bytes[i] == all.samples[i].key.size()) continue;
+    Group& group = groups[all.samples[i].key];
+    group.bytes += all.samples[i].bytes * all.bytes;
+    group.samples.push_back(i);
   }
-  for (const auto& [beginning, group] : groups) {
-    const double of_group = stored_bytes * group.bytes / bytes;
-    if (of_group * (1 - 2 / std::sqrt(group.count)) <= static_cast<double>(most_bucket_bytes)) continue;
+  return groups;
+}
+
+std::string read_key(const InputPlan& plan, const RecordLayout& layout, uint64_t position) {
+  const InputPlan::Place place = plan.place(position);
+  const std::string& path = plan.files()[place.file].path;
+  if (layout.is_lines()) {
+    const std::string line = read_line(path, place.offset, RecordLayout::kMostRecordBytes);
+    return std::string(layout.key(line).substr(0, kMostOfEqualKeys));
+  }
+  std::string key(std::min(layout.key_bytes(), kMostOfEqualKeys), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(place.offset + layout.key_offset()));
+  if (!file.read(key.data(), static_cast<std::streamsize>(key.size())))
+    throw Failure("cannot read " + path + " at byte " + std::to_string(place.offset),
+                  "look at the device, and at the system's log (dmesg)");
+  return key;
+}
+
+// Collective. More of the keys of groups that a bucket may have no room for, so that equal keys are known as such: of
+// so many samples that they take about `most_bytes`, which stand for the others, too. Gives the memory of these keys.
+std::vector<char> tell_apart(MPI_Comm processes, const InputPlan& plan, const RecordLayout& layout, AllSamples& all,
+                             uint64_t most_bucket_bytes, uint64_t most_bytes) {
+  std::vector<std::vector<size_t>> large;
+  uint64_t bytes = 0;
+  for (auto& [beginning, group] : groups_of(all)) {
+    if (group.bytes <= static_cast<double>(most_bucket_bytes) / 4) continue;
+    for (const size_t i : group.samples) bytes += std::min(all.whole_key_bytes[i], kMostOfEqualKeys);
+    large.push_back(std::move(group.samples));
+  }
+  const uint64_t step = bytes / most_bytes + 1;
+  std::vector<size_t> kept;
+  std::vector<char> is_dropped(all.samples.size(), 0);
+  for (const std::vector<size_t>& group : large) {
+    for (size_t i = 0; i < group.size(); ++i) {
+      if (i % step == 0) {
+        kept.push_back(group[i]);
+        continue;
+      }
+      all.samples[kept.back()].bytes += all.samples[group[i]].bytes;
+      all.samples[kept.back()].footprint += all.samples[group[i]].footprint;
+      is_dropped[group[i]] = 1;
+    }
+  }
+  int process = 0;
+  int process_count = 1;
+  MPI_Comm_rank(processes, &process);
+  MPI_Comm_size(processes, &process_count);
+  std::vector<uint64_t> own;
+  std::vector<uint32_t> own_sizes;
+  std::vector<char> own_keys;
+  for (auto i = static_cast<size_t>(process); i < kept.size(); i += static_cast<size_t>(process_count)) {
+    const std::string key = read_key(plan, layout, all.samples[kept[i]].position);
+    own.push_back(kept[i]);
+    own_sizes.push_back(static_cast<uint32_t>(key.size()));
+    own_keys.insert(own_keys.end(), key.begin(), key.end());
+  }
+  const std::vector<uint64_t> read = gather(processes, own, MPI_UINT64_T);
+  const std::vector<uint32_t> sizes = gather(processes, own_sizes, MPI_UINT32_T);
+  std::vector<char> keys = gather(processes, own_keys, MPI_CHAR);
+  for (size_t i = 0, at = 0; i < read.size(); at += sizes[i++]) all.samples[read[i]].key = {keys.data() + at, sizes[i]};
+  size_t count = 0;
+  for (size_t i = 0; i < all.samples.size(); ++i) {
+    if (is_dropped[i] != 0) continue;
+    all.samples[count] = all.samples[i];
+    all.whole_key_bytes[count++] = all.whole_key_bytes[i];
+  }
+  all.samples.resize(count);
+  all.whole_key_bytes.resize(count);
+  return keys;
+}
+
+// All keys that begin as the beginning of a longer one that was sampled come into one bucket. Refuses them here where
+// they are surely too many, and not after all has been read: also where only one of equal ones comes out, as they
+// are not known to be equal.
+void require_room(const AllSamples& all, uint64_t most_bucket_bytes) {
+  for (const auto& [beginning, group] : groups_of(all)) {
+    const double surely = group.bytes * (1 - 2 / std::sqrt(static_cast<double>(group.samples.size())));
+    if (surely <= static_cast<double>(most_bucket_bytes)) continue;
     const auto mebibytes = [](auto value) { return std::to_string(static_cast<uint64_t>(value) >> 20) + " MiB"; };
-    throw Failure("about " + mebibytes(of_group) + " have keys whose first " + std::to_string(beginning.size()) +
+    throw Failure("about " + mebibytes(group.bytes) + " have keys whose first " + std::to_string(beginning.size()) +
                       " bytes are the same, and only by these can they be divided; a process has room for " +
                       mebibytes(most_bucket_bytes),
                   "give each process more (--memory)");
@@ -272,7 +353,7 @@ Splitters sample_splitters(MPI_Comm processes, const InputPlan& plan, const Reco
       own.footprints.push_back((bytes + index) / static_cast<double>(count));
       own.key_bytes.push_back(static_cast<uint32_t>(found.key.size()));
       own.keys.insert(own.keys.end(), found.key.begin(), found.key.end());
-      own.are_whole.push_back(found.is_whole ? 1 : 0);
+      own.whole_key_bytes.push_back(found.key_bytes);
     }
   });
   const std::vector<uint64_t> positions = gather(processes, own.positions, MPI_UINT64_T);
@@ -280,12 +361,16 @@ Splitters sample_splitters(MPI_Comm processes, const InputPlan& plan, const Reco
   const std::vector<double> footprints = gather(processes, own.footprints, MPI_DOUBLE);
   const std::vector<uint32_t> sizes = gather(processes, own.key_bytes, MPI_UINT32_T);
   const std::vector<char> keys = gather(processes, own.keys, MPI_CHAR);
-  std::vector<Sample> samples;
+  AllSamples all;
   for (size_t i = 0, at = 0; i < positions.size(); at += sizes[i++])
-    samples.push_back({positions[i], {keys.data() + at, sizes[i]}, bytes[i], footprints[i]});
-  require_room(samples, gather(processes, own.are_whole, MPI_CHAR),
-               static_cast<double>(plan.total_bytes()) / size.file_bytes * size.bucket_bytes, buckets.most_bytes);
-  return {layout, std::move(samples), buckets.count};
+    all.samples.push_back({positions[i], {keys.data() + at, sizes[i]}, bytes[i], footprints[i]});
+  all.whole_key_bytes = gather(processes, own.whole_key_bytes, MPI_UINT64_T);
+  const double stored_bytes = static_cast<double>(plan.total_bytes()) / size.file_bytes * size.bucket_bytes;
+  all.bytes = stored_bytes / std::max(std::accumulate(bytes.begin(), bytes.end(), 0.0), 1.0);
+  const std::vector<char> more_of_keys =
+      tell_apart(processes, plan, layout, all, buckets.most_bytes, std::min(most_bytes, kMostSampleBytes));
+  require_room(all, buckets.most_bytes);
+  return {layout, std::move(all.samples), buckets.count};
 }
 
 }  // namespace spillway::sort

@@ -134,9 +134,30 @@ def test_lines_that_differ_late_are_refused_before_they_are_read(sort: Callable[
     words = ["--output", tmp_path / "sorted", "--lines", "-n", 2, "--memory", SPILLED, tmp_path / "lines"]
     message = sort(*words, status=1).stderr
     assert (
-        "about 57 MiB have keys whose first 4096 bytes are the same, and only by these can they be divided" in message
+        "about 57 MiB have keys whose first 65536 bytes are the same, and only by these can they be divided" in message
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lines"]
+
+
+def test_many_copies_of_long_lines(sort: Callable[..., Finished], tmp_path: Path) -> None:
+    """Divided by their places, as their keys are known to be equal and not only to begin alike."""
+    letters = bytes(random.Random(7).choices(range(97, 123), k=6 << 10)) + b"\n"
+    (tmp_path / "lines").write_bytes(letters * 25_000 + b"".join(b"%d" % number + letters for number in range(5000)))
+    sort("--output", tmp_path / "sorted", "--lines", "-n", 2, "--memory", SPILLED, tmp_path / "lines")
+    assert (tmp_path / "sorted").read_bytes() == as_gnu_sort_has_it("-s", [tmp_path / "lines"])
+
+
+@pytest.mark.parametrize("key", [2, 3])
+def test_fields_far_behind_in_lines(sort: Callable[..., Finished], tmp_path: Path, key: int) -> None:
+    """Or missing: then all keys are equal."""
+    source = random.Random(7)
+    before = bytes(source.choices(range(97, 123), k=20_000))
+    numbers = [source.randrange(10**9) for _ in range(8000)]
+    (tmp_path / "lines").write_bytes(b"".join(b"%s,%09d\n" % (before, number) for number in numbers))
+    options = ["--lines", "--key", key, "--separator", ",", "-n", 2, "--memory", SPILLED]
+    sort("--output", tmp_path / "sorted", *options, tmp_path / "lines")
+    expected = as_gnu_sort_has_it(f"-s -t, -k{key},{key}", [tmp_path / "lines"])
+    assert (tmp_path / "sorted").read_bytes() == expected
 
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"one", b"\n\nb\n\na", b"\0\n\0\0\n"])

@@ -56,6 +56,16 @@ def test_first_of_each_key_and_how_many(
     assert numpy.array_equal(found, whole[first])
 
 
+def test_unique_long_keys_of_which_many_are_equal(sort: Callable[..., Finished], tmp_path: Path) -> None:
+    blocks = numpy.random.default_rng(7).integers(0, 256, (30_000, 8192), numpy.uint8)
+    blocks[::3] = 0
+    blocks.tofile(tmp_path / "blocks")
+    options = ["--record-bytes", 8192, "--key", "0:8192", "--unique", "-n", 2, "--memory", SPILLED]
+    sort("--output", tmp_path / "unique", *options, tmp_path / "blocks")
+    expected = b"".join(sorted({block.tobytes() for block in blocks}))
+    assert (tmp_path / "unique").read_bytes() == expected
+
+
 @pytest.mark.parametrize("parts", [[], ["--parts"]])
 def test_direct_writes_do_not_make_an_output_longer(
     run: Runner, spillway: Path, flavour: str, spill_dir: Path, tmp_path: Path, gate: Gate, parts: list
