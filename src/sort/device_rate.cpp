@@ -6,8 +6,7 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "sort/aligned_memory.h"
-#include "sort/async_io.h"
+#include "sort/failure.h"
 #include "storage/spill_file.h"
 
 namespace spillway::sort {
@@ -17,39 +16,42 @@ constexpr uint64_t kRequestBytes = 1 << 20;
 constexpr uint64_t kRequests = 8;  // at a time
 constexpr uint64_t kWaitNs = 1'000'000'000;
 
-// Calls with memory and offset of each request, as a request before it ends.
-template <typename Start>
-double rate(AsyncIo& io, const AlignedMemory& memory, uint64_t bytes, Start start) {
-  const uint64_t begin = base::now_ns();
-  for (uint64_t offset = 0; offset < bytes; offset += kRequestBytes) {
-    while (io.pending() == kRequests) io.wait(kWaitNs);
-    start(memory.data() + offset % memory.bytes(), offset);
-  }
-  io.finish();
-  return static_cast<double>(bytes) * 1e9 / static_cast<double>(std::max<uint64_t>(base::now_ns() - begin, 1));
+void require_direct(const DirectFile& file) {
+  if (!file.is_direct) throw Failure(file.name + " has no direct I/O", "name a directory on a local disk");
 }
 
 }  // namespace
 
-std::optional<DeviceRate> measure_device(const std::string& directory, uint64_t bytes) {
-  const uint64_t whole = (bytes + kRequestBytes - 1) / kRequestBytes * kRequestBytes;
+DeviceProbe::DeviceProbe(const std::string& directory, uint64_t bytes)
+    : bytes_((bytes + kRequestBytes - 1) / kRequestBytes * kRequestBytes), memory_(kRequests * kRequestBytes) {
   storage::SpillFile spill_file;
   spill_file.create(directory.c_str());
-  DirectFile file{"a file in " + directory, base::Descriptor(dup(spill_file.descriptor())), spill_file.is_direct()};
-  spill_file.close();
-  if (!file.is_direct) return {};
-  static_cast<void>(ftruncate(file.descriptor.number(), static_cast<off_t>(whole)));  // see BucketStore
-  // Requests end in any order: what is written is the same everywhere, and what is read is not looked at.
-  const AlignedMemory memory(kRequests * kRequestBytes);
-  std::memset(memory.data(), 0x5a, memory.bytes());
-  AsyncIo io;
-  DeviceRate found{};
-  found.written = rate(io, memory, whole,
-                       [&](const char* from, uint64_t offset) { io.write(file, from, kRequestBytes, offset, [] {}); });
-  found.read = rate(io, memory, whole,
-                    [&](char* to, uint64_t offset) { io.read(file, to, kRequestBytes, kRequestBytes, offset, [] {}); });
-  if (!file.is_direct) return {};
-  return found;
+  file_ = {"a file in " + directory, base::Descriptor(dup(spill_file.descriptor())), spill_file.is_direct()};
+  require_direct(file_);
+  static_cast<void>(ftruncate(file_.descriptor.number(), static_cast<off_t>(bytes_)));  // see BucketStore
+  std::memset(memory_.data(), 0x5a, memory_.bytes());
+}
+
+// Calls with memory and offset of each request, as a request before it ends. These end in any order: what is written is
+// the same everywhere, and what is read is not looked at.
+template <typename Start>
+double DeviceProbe::take(Start start) {
+  const uint64_t begin = base::now_ns();
+  for (uint64_t offset = 0; offset < bytes_; offset += kRequestBytes) {
+    while (io_.pending() == kRequests) io_.wait(kWaitNs);
+    start(memory_.data() + offset % memory_.bytes(), offset);
+  }
+  io_.finish();
+  require_direct(file_);
+  return static_cast<double>(std::max<uint64_t>(base::now_ns() - begin, 1)) * 1e-9;
+}
+
+double DeviceProbe::write() {
+  return take([&](const char* from, uint64_t offset) { io_.write(file_, from, kRequestBytes, offset, [] {}); });
+}
+
+double DeviceProbe::read() {
+  return take([&](char* to, uint64_t offset) { io_.read(file_, to, kRequestBytes, kRequestBytes, offset, [] {}); });
 }
 
 }  // namespace spillway::sort

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+
+#include "sort/aligned_memory.h"
+#include "sort/async_io.h"
+#include "sort/direct_file.h"
 
 namespace spillway::sort {
 
@@ -14,8 +17,26 @@ struct DeviceRate {
   double written;
 };
 
-// Nothing where the file system has no direct I/O. A few MiB of memory and so many bytes of the directory are used
-// meanwhile. Throws Failure.
-std::optional<DeviceRate> measure_device(const std::string& directory, uint64_t bytes);
+// Uses a few MiB of memory and so many bytes of the directory. All throw Failure, also where the file system has no
+// direct I/O.
+class DeviceProbe {
+ public:
+  DeviceProbe(const std::string& directory, uint64_t bytes);
+
+  // Seconds.
+  double write();
+  // What has been written.
+  double read();
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  template <typename Start>
+  double take(Start start);
+
+  const uint64_t bytes_;
+  DirectFile file_;
+  AlignedMemory memory_;
+  AsyncIo io_;  // destroyed first, as it waits
+};
 
 }  // namespace spillway::sort

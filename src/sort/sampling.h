@@ -27,7 +27,8 @@ struct Buckets {
 };
 
 // Collective: reads places all over the input, and finds the same splitters in all processes. Samples take about
-// `most_bytes` of each, as only the beginnings of long keys are used. Throws Failure where too many have the same one, and are longer.
+// `most_bytes` of each, as only the beginnings of long keys are used. Throws Failure where too many have the same one,
+// and are longer.
 Splitters sample_splitters(MPI_Comm processes, const InputPlan& plan, const RecordLayout& layout, InputFiles& files,
                            const RecordSize& size, const Buckets& buckets, uint64_t most_bytes, AsyncIo& io);
 

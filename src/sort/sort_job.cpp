@@ -125,17 +125,40 @@ bool are_on_one_device(const std::string& path, const std::string& other) {
          status[0].st_dev == status[1].st_dev;
 }
 
+// Collective. Of what those that take part do at once, in seconds each gives: nothing where one of them cannot.
+template <typename Function>
+std::optional<double> rate_of_all(uint64_t own_bytes, bool takes_part, Function seconds_of_own) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  double own_s = 0;
+  bool is_done = true;
+  try {
+    if (takes_part) own_s = seconds_of_own();
+  } catch (const std::exception&) {  // it may be no more than the probe that fails
+    is_done = false;
+  }
+  const double longest_s = over_all(own_s, MPI_MAX);
+  const auto bytes = static_cast<double>(sum_of_all(takes_part ? own_bytes : 0));
+  return over_all(is_done ? 1 : 0, MPI_MIN) > 0 && longest_s > 0 ? std::optional(bytes / longest_s) : std::nullopt;
+}
+
 // The rate of the devices under spill directories, if the sort is so large that it takes little time beside it. All of
-// a device's processes measure at once. Not those of devices that others know nothing of.
-std::optional<DeviceRate> measure_devices(const Settings& settings, uint64_t total_bytes) {
+// a device's processes that spill measure at once. Not those of devices that others know nothing of.
+std::optional<DeviceRate> measure_devices(const Settings& settings, uint64_t total_bytes, bool is_sorter) {
   if (total_bytes < kLeastToMeasure) return {};
   const uint64_t of_device = std::min(total_bytes / kPartToMeasure, kMostToMeasure);
-  const char* const directory = settings.spill_directory.c_str();
-  const auto own_bytes = of_device / static_cast<uint64_t>(sum_of_sharers(directory, 1));
-  MPI_Barrier(MPI_COMM_WORLD);
-  const std::optional<DeviceRate> own = measure_device(settings.spill_directory, own_bytes);
-  const DeviceRate all{over_all(own ? own->read : 0, MPI_SUM), over_all(own ? own->written : 0, MPI_SUM)};
-  return over_all(own ? 1 : 0, MPI_MIN) > 0 ? std::optional(all) : std::nullopt;
+  const int64_t sharers = sum_of_sharers(settings.spill_directory.c_str(), is_sorter ? 1 : 0);
+  std::optional<DeviceProbe> probe;
+  try {
+    if (is_sorter) probe.emplace(settings.spill_directory, of_device / static_cast<uint64_t>(sharers));
+  } catch (const std::exception&) {
+  }
+  if (over_all(probe || !is_sorter ? 1 : 0, MPI_MIN) == 0) return {};
+  const uint64_t own_bytes = probe ? probe->bytes() : 0;
+  const std::optional<double> written = rate_of_all(own_bytes, is_sorter, [&] { return probe->write(); });
+  if (!written) return {};
+  const std::optional<double> read = rate_of_all(own_bytes, is_sorter, [&] { return probe->read(); });
+  if (!read) return {};
+  return DeviceRate{*read, *written};
 }
 
 // What of a stage is on the device of the spill directory.
@@ -258,9 +281,6 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   make_output(static_cast<uint64_t>(static_cast<double>(total_bytes) / size.file_bytes));
   if (!memory.is_in_memory)
     require_spill_room(settings.spill_directory, is_sorter ? stored_bytes / sorter_count : 0, *output);
-  std::optional<DeviceRate> device_rate;
-  if (!memory.is_in_memory)
-    device_rate = or_end(end_of_job, output, [&] { return measure_devices(settings, total_bytes); });
   const bool is_input_there = are_on_one_device(listed.front().path, settings.spill_directory);
   const bool is_output_there = are_on_one_device(directory_of(settings.output), settings.spill_directory);
   report.is_in_memory = memory.is_in_memory;
@@ -275,6 +295,10 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   });
   const uint64_t sampled_ns = base::now_ns();
   const StageDisk sample_disk = end_stage();
+  std::optional<DeviceRate> device_rate;
+  if (!memory.is_in_memory) device_rate = measure_devices(settings, total_bytes, is_sorter);
+  end_stage();  // what that did is no stage's
+  const uint64_t measured_ns = base::now_ns();
 
   std::optional<BucketStore> store;
   or_end(end_of_job, output, [&] {
@@ -340,7 +364,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   report.records = sum_of_all(dealer.records());
   report.output_records = sum_of_all(finished.records);
   report.sample_s = over_all(seconds(sampled_ns - begin_ns), MPI_MAX);
-  report.distribute_s = over_all(seconds(distributed_ns - sampled_ns), MPI_MAX);
+  report.distribute_s = over_all(seconds(distributed_ns - measured_ns), MPI_MAX);
   report.finish_s = over_all(seconds(finished_ns - distributed_ns), MPI_MAX);
   report.total_s = over_all(seconds(finished_ns - begin_ns), MPI_MAX);
   report.dealt_s = over_all(seconds(dealer.computed_ns()), MPI_SUM);
@@ -348,7 +372,7 @@ Report run_sort(const Settings& settings, const mpi_program::EndOfJob& end_of_jo
   report.moved_s = over_all(seconds(finished.moved_ns), MPI_SUM);
   const auto of_sorters = [&](uint64_t ns) { return over_all(is_sorter ? seconds(ns) : 0, MPI_SUM); };
   report.sorters = sorter_count;
-  report.sorters_distribute_s = of_sorters(distributed_ns - sampled_ns);
+  report.sorters_distribute_s = of_sorters(distributed_ns - measured_ns);
   report.waited_s = of_sorters(times.waited_ns);
   report.flushed_s = of_sorters(times.flushed_ns);
   report.barrier_s = of_sorters(distributed_ns - dealt_ns);
