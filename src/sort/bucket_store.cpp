@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "sort/failure.h"
+#include "sort/file_hole.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -68,11 +69,17 @@ void BucketStore::pass_on(Bucket& bucket, uint64_t bytes) {
 }
 
 // ext4 starts a direct write beyond the end of a file only when it has ended, too. What is not written yet takes no
-// room. Where the file may not become that long, writes make it longer after all.
+// room, or the file is not made longer. Where it may not become that long, writes make it longer after all.
 void BucketStore::make_file_longer_than(uint64_t bytes) {
-  if (bytes <= file_size_ || !file_.is_direct) return;
+  if (bytes <= file_size_ || !file_.is_direct || !has_holes_) return;
+  const bool is_first = file_size_ == 0;
   file_size_ = std::max(2 * bytes, kLeastFileBytes);
-  static_cast<void>(ftruncate(file_.descriptor.number(), static_cast<off_t>(file_size_)));
+  const int file = file_.descriptor.number();
+  if (is_first) {
+    has_holes_ = make_longer_by_hole(file, file_size_);
+  } else {
+    static_cast<void>(ftruncate(file, static_cast<off_t>(file_size_)));
+  }
 }
 
 void BucketStore::finish() {

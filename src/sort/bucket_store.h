@@ -90,6 +90,7 @@ class BucketStore {
   DirectFile file_;
   uint64_t file_bytes_ = 0;  // that are written,
   uint64_t file_size_ = 0;   // and up to where there may be some
+  bool has_holes_ = true;    // as its file system has them
 };
 
 }  // namespace spillway::sort

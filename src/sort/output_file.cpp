@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "sort/failure.h"
+#include "sort/file_hole.h"
 
 namespace spillway::sort {
 namespace {
@@ -60,7 +61,7 @@ void create_partial(const std::string& partial, uint64_t bytes, uint64_t most_by
   int error = bytes == 0 ? 0 : EINTR;
   while (error == EINTR) error = posix_fallocate(file.number(), 0, static_cast<off_t>(bytes));
   if (error == 0) {
-    if (most_bytes > bytes) static_cast<void>(ftruncate(file.number(), static_cast<off_t>(most_bytes)));
+    if (most_bytes > bytes) make_longer_by_hole(file.number(), most_bytes);
     return;
   }
   unlink(partial.c_str());
