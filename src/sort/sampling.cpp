@@ -25,8 +25,8 @@ constexpr uint64_t kSamplesOfBucket = 256;
 constexpr uint64_t kSamplesOfLongLines = 64;  // at least, where each of them has to be read for its length,
 constexpr uint64_t kLongLinesOfSample = 16;   // and one of so many
 constexpr uint64_t kUsualPlaces = 4096;
-constexpr uint64_t kBytesOfPlace = 4096;  // those that begin there are looked at,
-constexpr uint64_t kMostKeyBytes = 4096;  // and of a key so much,
+constexpr uint64_t kBytesOfPlace = 4096;         // those that begin there are looked at,
+constexpr uint64_t kMostKeyBytes = 4096;         // and of a key so much,
 constexpr uint64_t kMostOfEqualKeys = 64 << 10;  // or so much where many begin with the same
 constexpr uint64_t kPlacesForSize = 512;
 constexpr double kBytesOfSample = 64;                     // without its key
@@ -52,7 +52,7 @@ struct Place {
 
 struct Found {
   uint64_t position;
-  uint64_t bytes;  // of the record
+  uint64_t bytes;      // of the record
   std::string key;     // or its beginning
   uint64_t key_bytes;  // of all of it
 };
