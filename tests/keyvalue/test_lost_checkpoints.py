@@ -63,7 +63,11 @@ def test_files_that_change_while_a_tasks_merge_from_them_end_the_job(
 ) -> None:
     stderr = run_damaged(what, "merging", status=1)
     assert any(f"{tmp_path}/checkpoint/{name}" in stderr for name in changed(tmp_path)), stderr
-    assert ("No such file or directory" if what == "removed" else "than was written") in stderr
+    assert (
+        "No such file or directory"
+        if what == "removed"
+        else "start the job again, which then does not use what is damaged"
+    ) in stderr
     assert "Remedy: " in stderr
     assert not [path for path in (tmp_path / "out").iterdir() if path.suffix != ".partial"]
     run_again(what, "merging")
