@@ -53,7 +53,8 @@ std::string output_place(const std::string& path) {
   std::string place = behind_link(path);
   require_regular(path, place);
   require_writable(path, folder_of(place));
-  require_regular(path, place + ".partial");
+  std::error_code error;
+  if (!std::filesystem::is_symlink(place + ".partial", error)) require_regular(path, place + ".partial");
   return place;
 }
 

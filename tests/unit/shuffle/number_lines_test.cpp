@@ -175,7 +175,7 @@ TEST_F(NumberLines, neighbours_without_a_line_are_named) {
   EXPECT_TRUE(lines.neighbours(1).empty());
   for (const int64_t node : {1, 3, 5})
     EXPECT_EQ(error_of([&] { (void)lines.index_of(node); }),
-              "node " + std::to_string(node) + " is a neighbour, but has no line of its own");
+              "node " + std::to_string(node) + " is a neighbour, but has no line of its own in " + paths_.front());
 }
 
 }  // namespace
