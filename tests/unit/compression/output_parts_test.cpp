@@ -23,6 +23,7 @@ TEST(OutputParts, that_another_process_has_written_anew_are_its_own_whatever_the
   for (const auto step : {MPI_D_PUBLISH_LOOK, MPI_D_PUBLISH_BEGIN, MPI_D_PUBLISH_NAME, MPI_D_PUBLISH_END})
     EXPECT_NO_THROW(publish_parts(step));
   EXPECT_TRUE(std::filesystem::remove(path));  // it has stayed
+  EXPECT_TRUE(std::filesystem::remove(folder.path() + std::string("/_SUCCESS")));
 }
 
 }  // namespace
