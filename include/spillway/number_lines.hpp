@@ -242,6 +242,7 @@ class SortedNumberLines {
 // both.
 class NeighbourLines {
  public:
+  NeighbourLines(const LineSplits&, SortedNumberLines&&, int, int) = delete;
   NeighbourLines(const LineSplits& splits, const SortedNumberLines& sorted, int task, int tasks) : sorted_(&sorted) {
     splits.for_each_line(task, tasks, [&](std::string_view line) {
       const auto numbers = numbers_of_line<int64_t>(line);

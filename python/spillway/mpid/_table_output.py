@@ -67,15 +67,15 @@ class TablePart:
     @staticmethod
     def check(directory: Path, filesystem: Any = None) -> None:
         """Before a job works for them: raises an OSError where parts cannot be written there. A directory that is not
-        there is made."""
+        there is made where that is the way to know: not on a local file system."""
         first = os.path.join(shown(directory), "part-00000")
         with errors_named(first, what="write"):
             file_system, place = placed(directory, filesystem)
-            file_system.create_dir(place)
             local = local_path(file_system, place)
             if local is not None:
                 check_parts(local, first)
                 return
+            file_system.create_dir(place)
             for one in file_system.get_file_info(fs.FileSelector(place)):
                 if is_part(one.base_name):
                     _require_file(file_system, one.path)

@@ -171,7 +171,8 @@ TEST_F(NumberLines, lines_that_are_not_sorted_are_named_wherever_files_are_cut) 
 
 TEST_F(NumberLines, neighbours_without_a_line_are_named) {
   const LineSplits splits = splits_of({"2 4\n4\n"});
-  const NeighbourLines lines(splits, SortedNumberLines(splits, Alone()), 0, 1);
+  const SortedNumberLines sorted(splits, Alone());
+  const NeighbourLines lines(splits, sorted, 0, 1);
   EXPECT_TRUE(lines.neighbours(1).empty());
   for (const int64_t node : {1, 3, 5})
     EXPECT_EQ(error_of([&] { (void)lines.index_of(node); }),
