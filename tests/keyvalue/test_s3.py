@@ -135,7 +135,7 @@ def test_a_server_that_dies_ends_the_job(run_with_s3: Callable, package_python: 
     [
         ("out", "none.csv", "cannot read s3://tables/none.csv: there is no such file"),
         ("out", "../no-bucket/none.csv", "cannot read s3://no-bucket/none.csv: there is no bucket 'no-bucket'"),
-        ("no-bucket/out", "0.csv", "cannot write s3://no-bucket/out/part-00000.parquet: Bucket 'no-bucket' not found"),
+        ("no-bucket/out", "0.csv", "cannot write s3://no-bucket/out/part-00000: Bucket 'no-bucket' not found"),
     ],
     ids=["no_key", "no_bucket", "no_bucket_of_output"],
 )
