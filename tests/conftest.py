@@ -61,9 +61,9 @@ def beyond_their_turn(items: List["pytest.Item"]) -> List["pytest.Item"]:
     on: those left over."""
     cases: Dict[str, Dict[str, Dict[str, pytest.Item]]] = {}  # of a test, by the other parameters, by the library
     for item in items:
-        has_library = hasattr(item, "callspec") and "flavour" in item.callspec.params
-        if item.get_closest_marker("libraries_in_turn") and has_library:
-            library = item.callspec.params["flavour"]
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        library = params.get("flavour") or params.get("other_flavour")
+        if item.get_closest_marker("libraries_in_turn") and library:
             of_test = cases.setdefault(item.nodeid.split("[")[0], {})
             of_test.setdefault(item.callspec.id.replace(library, "", 1), {})[library] = item
     left = []

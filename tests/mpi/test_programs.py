@@ -69,6 +69,7 @@ def test_checks_itself(run, job, flavour, name, ranks, slots):
     assert finished.stdout  # says how many checks it made
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "thread_levels"])
 def test_checks_itself_on_virtual_nodes(run, job, flavour, name):
     """Three of them, the last of which has one rank."""
@@ -85,6 +86,7 @@ def test_collectives_check_themselves_whichever_way_they_take_between_nodes(run,
         assert run(*words, "strict", timeout_s=LIMIT_S).stdout
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "thread_levels"])
 def test_checks_itself_with_other_versions_of_the_libraries(run, job, other_flavour, name):
     run(*job(name, other_flavour, 4, 2), timeout_s=LIMIT_S)
@@ -113,6 +115,7 @@ def test_what_not_every_library_has_with_other_versions(run, job, other_flavour,
     assert not finished.stdout.startswith("0 checks")
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.one_node
 @pytest.mark.parametrize("more", ["once", "again", "init", "early", "exit"])
 def test_ranks_that_have_sessions(run, job, plain_mpi, program, flavour, tmp_path, more):
@@ -132,6 +135,7 @@ def test_thread_level(run, job, flavour, level):
     run(*job("thread_levels", flavour, 3, 1), level, timeout_s=LIMIT_S)
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_says_what_it_says_on_plain_mpi(run, job, plain_mpi, program, flavour, name):
     plain = run(*plain_mpi(flavour, 2), program(name, flavour), timeout_s=LIMIT_S)
@@ -224,6 +228,7 @@ def test_one_message_of_each_node_goes_to_others(run, job, flavour, tmp_path, sk
         assert node["courier_sent_bytes"] < 64 * rounds
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(
     ("operation", "kib"),
     [
@@ -255,6 +260,7 @@ def test_contributions_that_nodes_combine_may_lie_on_storage(
         assert node["peak_bytes"] <= node["budget_bytes"]
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(("ranks", "slots", "per_node", "memory"), [(4, 1, 2, "56M"), (6, 2, 3, "64M")])
 def test_threads_of_a_rank_combine_in_turn(run, job, flavour, tmp_path, ranks, slots, per_node, memory):
     """With so little memory that contributions go to storage."""
@@ -342,11 +348,13 @@ def test_more_messages_than_the_node_has_cells(run, job, flavour, ranks):
     run(*job("flood", flavour, ranks, 2, "1G"), 300000, timeout_s=LIMIT_S)
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize(("ranks", "slots"), [(3, 1), (5, 2)])
 def test_ranks_that_wait_outside_of_mpi_keep_nobody_waiting(run, job, flavour, tmp_path, ranks, slots):
     run(*job("outside_waits", flavour, ranks, slots), tmp_path / "pipe", timeout_s=LIMIT_S)
 
 
+@pytest.mark.libraries_in_turn
 @pytest.mark.parametrize("slots", [1, 3])
 def test_ranks_that_wait_outside_of_mpi_keep_nobody_from_memory(run, job, flavour, tmp_path, slots):
     """Rank 0 sleeps with a slot and its memory; the budget does not hold another rank beside it."""
