@@ -34,6 +34,7 @@ JOBS = {
     "kmeans.py": ("points", [2, 3]),
 }
 OF_ONE_FILE = ["keyvalue-kmeans", "kmeans.py"]
+SOME = ["wordcount", "wordcount.py", "sum_by_key.py", *OF_ONE_FILE]  # of each kind of output
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_folder_that_is_missing_is_said_at_the_beginning(run_to: Callable, tmp_p
     assert not (tmp_path / "nodir").exists()
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", SOME)
 def test_output_below_a_file_is_refused_at_the_beginning(run_to: Callable, tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("a file")
     finished = run_to(name, tmp_path / "file" / "out", status=None)
@@ -172,7 +173,7 @@ def read_only(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("existing", [False, True])
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", SOME)
 def test_folder_that_cannot_be_written_to_is_said_at_the_beginning(
     run_to: Callable, read_only: Path, name: str, existing: bool
 ) -> None:
@@ -181,6 +182,11 @@ def test_folder_that_cannot_be_written_to_is_said_at_the_beginning(
     check_has_not_begun(finished)
     assert str(read_only) in finished.stderr
     assert "Read-only file system" in finished.stderr or "Permission denied" in finished.stderr, finished.report()
+
+
+def test_folders_above_parts_of_tables_are_made(run_to: Callable, tmp_path: Path) -> None:
+    run_to("sum_by_key.py", tmp_path / "above" / "it" / "out")
+    assert (tmp_path / "above" / "it" / "out" / "_SUCCESS").is_file()
 
 
 @pytest.mark.parametrize("make", MAKERS)

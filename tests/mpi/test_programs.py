@@ -311,6 +311,7 @@ def test_64_megabytes_by_way_of_the_disk(run, job, flavour, tmp_path):
     assert summary["peak_bytes"] <= summary["budget_bytes"]
 
 
+@pytest.mark.libraries_in_turn
 def test_64_megabytes_between_nodes_by_way_of_their_disks(run, job, flavour, tmp_path):
     options = ["--summary", "json", "--summary-file", tmp_path / "summary"]
     run(*job("sizes", flavour, 3, 1, "150M", options, 1), 64 << 20, timeout_s=LIMIT_S)

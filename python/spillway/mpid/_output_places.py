@@ -46,15 +46,25 @@ def output_place(path: str) -> str:
     return place
 
 
+def _above(directory: str) -> str:
+    return os.path.dirname(directory.rstrip("/")) or "/"[: directory.startswith("/")] or "."
+
+
 def is_part(name: str) -> bool:
     """Of a file that is whole."""
     return _PART.match(name) is not None and not name.endswith(".partial")
 
 
-def check_parts(directory: str, first: str) -> None:
-    """Parts, of which the first one would have the name `first`, can be written there."""
+def check_parts(directory: str, first: str, makes_parents: bool = False) -> None:
+    """Parts, of which the first one would have the name `first`, can be written there.
+
+    A directory that is not there will be made, with `makes_parents` also those above it.
+    """
     if not os.path.lexists(directory):
-        require_writable(first, os.path.dirname(directory.rstrip("/")) or "/"[: directory.startswith("/")] or ".")
+        above = _above(directory)
+        while makes_parents and not os.path.lexists(above):
+            above = _above(above)
+        require_writable(first, above)
         return
     require_writable(first, directory)
     for name in filter(is_part, os.listdir(directory)):

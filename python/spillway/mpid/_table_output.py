@@ -73,7 +73,7 @@ class TablePart:
             file_system, place = placed(directory, filesystem)
             local = local_path(file_system, place)
             if local is not None:
-                check_parts(local, first)
+                check_parts(local, first, makes_parents=True)
                 return
             file_system.create_dir(place)
             for one in file_system.get_file_info(fs.FileSelector(place)):
