@@ -42,7 +42,8 @@ def output_place(path: str) -> str:
         raise FileNotFoundError(errno.ENOENT, "it is a symbolic link that leads nowhere", path)
     require_regular(path, place)
     require_writable(path, os.path.dirname(place) or ".")
-    require_regular(path, place + ".partial")
+    if not os.path.islink(place + ".partial"):
+        require_regular(path, place + ".partial")
     return place
 
 
