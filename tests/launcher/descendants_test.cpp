@@ -95,6 +95,7 @@ TEST(StateOfLastThreads, is_of_a_thread_that_has_not_ended) {
   char started;
   ASSERT_EQ(read(ends[0], &started, 1), 1);
   while (times_of(child).state != 'Z') usleep(1000);
+  while (state_of_last_threads(child) == 'R') usleep(1000);  // on its way to pause()
   EXPECT_EQ(state_of_last_threads(child), 'S');
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
